@@ -1,0 +1,3 @@
+//! Baton makes agent handoffs in LibreChat permanent.
+
+pub mod librechat;

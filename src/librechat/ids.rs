@@ -1,0 +1,87 @@
+//! The identifiers of LibreChat, each with a type of its own so that none is taken for another.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! identifier {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Box<str>);
+
+        impl $name {
+            /// The identifier as LibreChat writes it.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(value: &str) -> Self {
+                Self(value.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(value: String) -> Self {
+                Self(value.into())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<$name> for mongodb::bson::Bson {
+            fn from(id: $name) -> Self {
+                Self::String(id.0.into())
+            }
+        }
+    };
+}
+
+identifier! {
+    /// `agents.id`, as in `agent_TEiCFUrdcmZmLR89Tdclm`.
+    AgentId
+}
+identifier! {
+    /// `conversations.conversationId`, a UUID that the server or the client chose.
+    ConversationId
+}
+identifier! {
+    /// `messages.messageId`, a UUID; regenerated responses may carry suffixes.
+    MessageId
+}
+identifier! {
+    /// `users._id` in hex, as conversations and messages hold it.
+    UserId
+}
+identifier! {
+    /// `tenantId`, where LibreChat serves several tenants (v0.8.5 on).
+    TenantId
+}
+
+/// What identifies a conversation.
+///
+/// `conversationId` alone does not: LibreChat's unique index is on `{conversationId, user}`,
+/// from v0.8.5 on with `tenantId`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConversationKey {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// Its owner.
+    pub user: UserId,
+    /// The owner's tenant, where there are tenants.
+    pub tenant: Option<TenantId>,
+}

@@ -1,0 +1,7 @@
+//! All that is known of LibreChat: its documents, its access rules, its files.
+//!
+//! Nothing outside this folder names a field or a collection of LibreChat's.
+
+mod ids;
+
+pub use ids::{AgentId, ConversationId, ConversationKey, MessageId, TenantId, UserId};

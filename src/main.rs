@@ -1,0 +1,3 @@
+//! The `baton` program.
+
+fn main() {}
