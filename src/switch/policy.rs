@@ -1,0 +1,70 @@
+//! The operator's allow-list: from which agent to which a conversation may be switched.
+
+use std::collections::BTreeMap;
+
+use crate::librechat::AgentId;
+
+const ANY: &str = "*";
+
+/// `switch.allow`. Empty: every switch is allowed.
+#[derive(Clone, Debug, Default)]
+pub struct AllowList {
+    rules: BTreeMap<String, Vec<String>>,
+}
+
+impl AllowList {
+    /// Rules from → to; `*` stands for every agent on either side.
+    #[must_use]
+    pub fn new(rules: BTreeMap<String, Vec<String>>) -> Self {
+        Self { rules }
+    }
+
+    /// Whether a switch from `from` (where it is known) to `to` is allowed.
+    #[must_use]
+    pub fn allows(&self, from: Option<&AgentId>, to: &AgentId) -> bool {
+        self.rules.is_empty()
+            || [from.map(AgentId::as_str), Some(ANY)]
+                .into_iter()
+                .flatten()
+                .filter_map(|from| self.rules.get(from))
+                .flatten()
+                .any(|allowed| allowed == ANY || allowed == to.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(rules: &[(&str, &[&str])]) -> AllowList {
+        AllowList::new(
+            rules
+                .iter()
+                .map(|(from, to)| {
+                    (
+                        (*from).to_owned(),
+                        to.iter().map(|s| (*s).to_owned()).collect(),
+                    )
+                })
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn an_empty_list_allows_everything() {
+        assert!(AllowList::default().allows(Some(&"a".into()), &"b".into()));
+        assert!(AllowList::default().allows(None, &"b".into()));
+    }
+
+    #[test]
+    fn only_what_a_rule_names_is_allowed() {
+        let list = list(&[("a", &["b"]), ("b", &["*"]), ("*", &["home"])]);
+        assert!(list.allows(Some(&"a".into()), &"b".into()));
+        assert!(!list.allows(Some(&"a".into()), &"c".into()));
+        assert!(list.allows(Some(&"b".into()), &"c".into()));
+        assert!(list.allows(Some(&"x".into()), &"home".into()));
+        assert!(!list.allows(Some(&"x".into()), &"b".into()));
+        assert!(!list.allows(None, &"b".into()));
+        assert!(list.allows(None, &"home".into()));
+    }
+}
