@@ -70,15 +70,15 @@ impl Lifecycle {
         name: &'static str,
         task: impl Future<Output = Result<(), E>> + Send + 'static,
     ) {
-        let mut end = End {
-            name,
+        let end = End {
             token: self.token.clone(),
             failed: Arc::clone(&self.failed),
-            expected: false,
+            well: false,
         };
         self.tasks.spawn(async move {
             match task.await {
-                Ok(()) => end.expected = end.token.is_cancelled(),
+                Ok(()) if end.token.is_cancelled() => end.well(),
+                Ok(()) => error!(task = name, "task ended by itself"),
                 Err(error) => error!(task = name, %error, "task failed"),
             }
         });
@@ -121,18 +121,22 @@ impl Lifecycle {
     }
 }
 
-/// Notices how a task ends; also by a panic, which drops it.
+/// The end of a task: that of the process too, unless it is well. Dropped, as by a panic, it is not.
 struct End {
-    name: &'static str,
     token: CancellationToken,
     failed: Arc<AtomicBool>,
-    expected: bool,
+    well: bool,
+}
+
+impl End {
+    fn well(mut self) {
+        self.well = true;
+    }
 }
 
 impl Drop for End {
     fn drop(&mut self) {
-        if !self.expected {
-            error!(task = self.name, "task ended before its time");
+        if !self.well {
             self.failed.store(true, Ordering::Relaxed);
             self.token.cancel();
         }

@@ -25,7 +25,8 @@ pub(super) struct Layers {
     /// Keys that were given, but could not be read: a problem says so already.
     pub(super) broken: Vec<String>,
     pub(super) problems: Vec<Problem>,
-    known: BTreeSet<&'static str>,
+    /// The keys that sections have asked for so far.
+    pub(super) known: BTreeSet<&'static str>,
     origins: BTreeMap<&'static str, Origin>,
 }
 
@@ -81,11 +82,6 @@ impl Layers {
             );
             self.complain(key, Complaint::new("not set", mend));
         }
-    }
-
-    /// Every key that a section has asked for.
-    pub(super) fn known(&self) -> &BTreeSet<&'static str> {
-        &self.known
     }
 
     /// Ends the reading: what no section took is unknown.

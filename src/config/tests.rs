@@ -65,7 +65,7 @@ fn the_reference_lists_every_key() {
     file::read(&mut layers, Path::new("config.toml"), &uncommented()).unwrap();
     let listed: BTreeSet<String> = layers.entries.keys().cloned().collect();
     Settings::take(&mut layers);
-    let known = layers.known().iter().map(ToString::to_string).collect();
+    let known = layers.known.iter().map(ToString::to_string).collect();
     assert_eq!(listed, known);
 }
 
