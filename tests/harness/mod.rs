@@ -4,14 +4,22 @@
 //! process ends.
 #![allow(
     dead_code,
+    unused_imports,
     reason = "benches include this folder too and use only a part of it"
 )]
 
 mod database;
+mod keeper;
+mod librechat;
 mod mongod;
+pub mod parts;
+mod people;
+mod turn;
 mod wait;
 
 pub use database::TestDb;
+pub use librechat::LibreChat;
 pub use mongod::{Mongod, Topology};
-#[allow(unused_imports, reason = "as above")]
+pub use people::{Agent, User};
+pub use turn::{Turn, uuid};
 pub use wait::{eventually, holds};

@@ -15,4 +15,5 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod librechat;
 mod mongod;
