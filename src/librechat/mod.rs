@@ -5,5 +5,6 @@
 pub mod access;
 mod ids;
 pub mod schema;
+pub mod specs;
 
 pub use ids::{AgentId, ConversationId, ConversationKey, MessageId, TenantId, UserId};

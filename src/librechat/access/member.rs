@@ -54,11 +54,11 @@ pub(super) fn tenant_of(document: &RawDocument) -> Result<Option<TenantId>, Wron
     Ok(optional_text(document, "tenantId")?.map(TenantId::from))
 }
 
-/// The string at `key`; missing, null and blank are the same to LibreChat.
+/// The string at `key`; missing, null and empty are the same to LibreChat.
 fn optional_text<'a>(document: &'a RawDocument, key: &str) -> Result<Option<&'a str>, WrongType> {
     match document.get(key) {
         Ok(None | Some(RawBsonRef::Null)) => Ok(None),
-        Ok(Some(RawBsonRef::String(text))) => Ok(Some(text).filter(|text| !text.trim().is_empty())),
+        Ok(Some(RawBsonRef::String(text))) => Ok(Some(text).filter(|text| !text.is_empty())),
         _ => Err(WrongType),
     }
 }
