@@ -2,6 +2,9 @@
 //!
 //! Nothing outside this folder names a field or a collection of LibreChat's.
 
+pub mod access;
 mod ids;
+pub mod schema;
+pub mod specs;
 
 pub use ids::{AgentId, ConversationId, ConversationKey, MessageId, TenantId, UserId};
