@@ -167,10 +167,10 @@ impl Health {
         });
     }
 
-    /// Milliseconds after the start; never zero.
+    /// Milliseconds after the start, counted from one: zero is never.
     fn now(&self) -> u64 {
         let elapsed = self.inner.start.elapsed().as_millis();
-        u64::try_from(elapsed).unwrap_or(u64::MAX).max(1)
+        u64::try_from(elapsed).unwrap_or(u64::MAX).saturating_add(1)
     }
 
     fn since(&self, mark: &AtomicU64) -> Option<Duration> {

@@ -9,26 +9,27 @@ const ANY: &str = "*";
 /// `switch.allow`. Empty: every switch is allowed.
 #[derive(Clone, Debug, Default)]
 pub struct AllowList {
-    rules: BTreeMap<String, Vec<String>>,
+    rules: BTreeMap<AgentId, Vec<AgentId>>,
 }
 
 impl AllowList {
     /// Rules from → to; `*` stands for every agent on either side.
     #[must_use]
-    pub fn new(rules: BTreeMap<String, Vec<String>>) -> Self {
+    pub fn new(rules: BTreeMap<AgentId, Vec<AgentId>>) -> Self {
         Self { rules }
     }
 
     /// Whether a switch from `from` (where it is known) to `to` is allowed.
     #[must_use]
     pub fn allows(&self, from: Option<&AgentId>, to: &AgentId) -> bool {
+        let any = AgentId::from(ANY);
         self.rules.is_empty()
-            || [from.map(AgentId::as_str), Some(ANY)]
+            || [from, Some(&any)]
                 .into_iter()
                 .flatten()
                 .filter_map(|from| self.rules.get(from))
                 .flatten()
-                .any(|allowed| allowed == ANY || allowed == to.as_str())
+                .any(|allowed| *allowed == any || allowed == to)
     }
 }
 
@@ -40,12 +41,7 @@ mod tests {
         AllowList::new(
             rules
                 .iter()
-                .map(|(from, to)| {
-                    (
-                        (*from).to_owned(),
-                        to.iter().map(|s| (*s).to_owned()).collect(),
-                    )
-                })
+                .map(|(from, to)| ((*from).into(), to.iter().map(|s| (*s).into()).collect()))
                 .collect(),
         )
     }

@@ -1,0 +1,32 @@
+# Targets for people; `make help` lists them. Needs Rust, Python 3 with pip, and Node 20; whatever
+# else a target needs it fetches itself and says so.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help test fmt lint deny drivers clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+test: fmt lint deny drivers ## run every check and test that needs no more than Rust, Python and Node
+	cargo test --locked
+
+fmt: ## fail where the code is not formatted
+	cargo fmt --check
+
+lint: ## fail on any warning of the compiler's or clippy's
+	cargo clippy --locked --all-targets -- --deny warnings
+
+deny: ## check the dependencies: licences, sources, bans
+	"$$(tests/tools/cargo-deny)" --locked --log-level error check bans licenses sources
+
+drivers: ## check the scripts that drive LibreChat's own data layer
+	tests/librechat/install
+	cd tests/librechat && node --test check.mjs
+
+clean: ## remove what was built and fetched
+	cargo clean
+	rm -rf .cache tests/librechat/node_modules tests/librechat/.install.lock
