@@ -15,5 +15,6 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod access;
 mod librechat;
 mod mongod;
