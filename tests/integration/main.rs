@@ -17,3 +17,4 @@ mod harness;
 
 mod librechat;
 mod mongod;
+mod replay;
