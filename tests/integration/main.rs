@@ -18,3 +18,4 @@ mod harness;
 mod access;
 mod librechat;
 mod mongod;
+mod replay;
