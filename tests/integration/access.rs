@@ -264,6 +264,10 @@ async fn another_capability_is_not_enough() {
             .call("grantCapability", [grant.into()])
             .await;
     }
+    // Everybody holds no capability, even where a document says so.
+    let everybody = doc! { "principalType": "public", "capability": "manage:agents" };
+    let grants = scene.db.collection("systemgrants");
+    grants.insert_one(everybody).await.unwrap();
     scene.assert_not_shared(&user).await;
 }
 
