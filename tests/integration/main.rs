@@ -19,3 +19,4 @@ mod access;
 mod librechat;
 mod mongod;
 mod replay;
+mod switches;
