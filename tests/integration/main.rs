@@ -18,5 +18,6 @@ mod harness;
 mod access;
 mod librechat;
 mod mongod;
+mod recordings;
 mod replay;
 mod switches;
