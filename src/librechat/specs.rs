@@ -88,7 +88,7 @@ pub enum SpecsError {
 }
 
 /// The model spec of each agent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Specs {
     enforced: bool,
     by_agent: HashMap<AgentId, Spec>,
