@@ -1,5 +1,6 @@
 //! Baton makes agent handoffs in LibreChat permanent.
 
+pub mod check;
 pub mod cli;
 pub mod config;
 pub mod health;

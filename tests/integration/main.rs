@@ -15,5 +15,6 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod check;
 mod librechat;
 mod mongod;
