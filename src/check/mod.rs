@@ -4,6 +4,7 @@
 //! of LibreChat's is changed.
 
 mod collections;
+mod login;
 mod oplog;
 mod reach;
 mod reason;
@@ -29,7 +30,7 @@ pub async fn check(settings: &Settings, report: &mut Report) {
     let Some(options) = topology::check(options, &found, report) else {
         return;
     };
-    let Some(login) = reach::login(options, &found, report).await else {
+    let Some(login) = login::check(options, &found, report).await else {
         return;
     };
     server::check(&login.client, report).await;

@@ -4,7 +4,7 @@ use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Database};
 
-use super::reach::Login;
+use super::login::Login;
 use super::reason::{is_refusal, reason};
 use super::report::Report;
 use crate::config::Settings;
@@ -22,30 +22,37 @@ pub(super) async fn check(
     let database = client.database(&settings.mongodb.database);
     let name = database.name();
     let mut refused = Vec::new();
-    let mut granted = Vec::new();
+    let mut failed = false;
     let mut note = |right: String, outcome: mongodb::error::Result<()>| match outcome {
-        Ok(()) => granted.push(right),
+        Ok(()) => {}
         Err(error) if is_refusal(&error) => refused.push(right),
-        Err(error) => report.fail(WHAT, format!("{right}: {}", reason(&error)), ""),
+        Err(error) => {
+            failed = true;
+            report.fail(WHAT, format!("{right}: {}", reason(&error)), "");
+        }
     };
     if has_streams {
         let outcome = database.watch().await.map(drop);
         note(format!("change stream on {name}"), outcome);
     }
     for collection in schema::READ {
-        note(
-            format!("find in {name}.{collection}"),
-            find(&database, collection).await,
-        );
+        let outcome = find(&database, collection).await;
+        note(format!("find in {name}.{collection}"), outcome);
     }
     for collection in schema::WRITTEN {
-        note(
-            format!("update in {name}.{collection}"),
-            update(&database, collection).await,
-        );
+        let outcome = update(&database, collection).await;
+        note(format!("update in {name}.{collection}"), outcome);
     }
-    if refused.is_empty() && !granted.is_empty() {
-        report.ok(WHAT, granted.join(", "));
+    if refused.is_empty() && !failed {
+        let stream = if has_streams { "change stream, " } else { "" };
+        report.ok(
+            WHAT,
+            format!(
+                "on {name}: {stream}find in {} collections, update in {}",
+                schema::READ.len(),
+                schema::WRITTEN.join(", ")
+            ),
+        );
     }
     refused
 }

@@ -82,8 +82,9 @@ fn initiate(address: &ServerAddress) -> String {
         .iter()
         .any(|prefix| host.starts_with(prefix));
     let note = if local {
-        "\n   The host is the name under which LibreChat and Baton both reach it: in \
-         LibreChat's\n   docker-compose that is mongodb:27017, not this."
+        "\n   The host is the name under which LibreChat and Baton both reach it. With \
+         LibreChat's own\n   docker-compose that is mongodb:27017, and mongosh is: docker compose \
+         exec mongodb mongosh"
     } else {
         ""
     };

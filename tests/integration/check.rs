@@ -69,7 +69,7 @@ async fn a_good_deployment_is_all_ok_and_left_as_it_was() {
         .says("without a login")
         .says("replica set: rs0, of 1 member")
         .says("index {conversationId, user} of conversations: is there")
-        .says("change stream on LibreChat_")
+        .says("change stream, find in 8 collections, update in conversations")
         .says("takes records and indexes");
     let left = db.state_database().list_collection_names().await.unwrap();
     assert!(left.is_empty(), "{left:?}");
@@ -87,7 +87,7 @@ async fn a_server_that_stands_alone_is_told_how_to_become_a_set() {
             .says("FAIL  replica set: this MongoDB stands alone")
             .says("--replSet rs0")
             .says("rs.initiate(")
-            .says("ok    rights: find in LibreChat.conversations");
+            .says("ok    rights: on LibreChat: find in 8 collections");
     }
 }
 
