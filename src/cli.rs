@@ -15,7 +15,6 @@ use clap::{Args, Parser, Subcommand};
         such switches, and keeps the conversation with the agent it was handed to, until the user \
         chooses another. LibreChat itself is not changed.",
     after_long_help = HELP,
-    propagate_version = true,
     arg_required_else_help = true
 )]
 pub struct Cli {

@@ -1,6 +1,7 @@
 //! Baton makes agent handoffs in LibreChat permanent.
 
 pub mod backoff;
+pub mod check;
 pub mod cli;
 pub mod config;
 pub mod feed;

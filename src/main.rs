@@ -1,10 +1,12 @@
 //! The `baton` program.
 
 use std::env;
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use baton::check::{Report, check};
 use baton::cli::{Cli, Command};
 use baton::config::Settings;
 use baton::librechat::specs::Specs;
@@ -39,7 +41,8 @@ fn dispatch(command: &Command, settings: Settings) -> anyhow::Result<ExitCode> {
         .context("cannot start threads")?;
     let code = match command {
         Command::Run => start(&runtime, settings),
-        Command::Check | Command::Switches(_) => bail!("not built yet"),
+        Command::Check => Ok(runtime.block_on(examine(&settings))),
+        Command::Switches(_) => bail!("not built yet"),
     };
     // Whatever still runs has had its time: a look-up of a name may block for a minute.
     runtime.shutdown_timeout(Duration::ZERO);
@@ -61,4 +64,14 @@ fn start(runtime: &Runtime, settings: Settings) -> anyhow::Result<ExitCode> {
         let listeners = Listeners::bind(&settings).await?;
         Ok(run(settings, specs, listeners, lifecycle).await)
     })
+}
+
+async fn examine(settings: &Settings) -> ExitCode {
+    let mut report = Report::new(io::stdout());
+    check(settings, &mut report).await;
+    if report.failed() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }

@@ -16,6 +16,7 @@
 mod harness;
 
 mod access;
+mod check;
 mod librechat;
 mod mongod;
 mod recordings;
