@@ -19,6 +19,6 @@ mod access;
 mod check;
 mod librechat;
 mod mongod;
-mod recordings;
+mod stream;
 mod replay;
 mod switches;
