@@ -5,6 +5,7 @@ pub mod check;
 pub mod cli;
 pub mod config;
 pub mod feed;
+pub mod gateway;
 pub mod health;
 pub mod http;
 pub mod librechat;

@@ -7,17 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use futures::FutureExt;
 use mongodb::Client;
 use mongodb::error::ErrorKind;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::backoff::Backoff;
 use crate::config::Settings;
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
+use crate::gateway::{Gateway, Ledger, Trusted, Upstream, UpstreamError};
 use crate::health::Health;
 use crate::http::{self, ops};
 use crate::librechat::access::Access;
@@ -26,7 +28,7 @@ use crate::librechat::specs::Specs;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
 use crate::mongo::{connect, words};
-use crate::reconcile::{Context, Reconciler, Undone};
+use crate::reconcile::{Bell, Context, Reconciler, Undone};
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
 
@@ -95,23 +97,59 @@ pub async fn run(
         state = settings.state.database,
         "starting"
     );
-    serve(listeners, &health, &lifecycle);
+    let ledger = Ledger::default();
+    match gateway(&settings, &ledger) {
+        Ok(gateway) => serve(listeners, gateway, &health, &lifecycle),
+        Err(error) => {
+            error!(%error, "the gateway cannot be set up");
+            return ExitCode::FAILURE;
+        }
+    }
     lifecycle.spawn(
         "switches",
-        keep_switches(settings, specs, health.clone(), lifecycle.token()),
+        keep_switches(settings, specs, ledger, health.clone(), lifecycle.token()),
     );
     lifecycle.run(&health).await
 }
 
-fn serve(listeners: Listeners, health: &Health, lifecycle: &Lifecycle) {
+/// The gateway, where it is on.
+fn gateway(settings: &Settings, ledger: &Ledger) -> Result<Option<Arc<Gateway>>, UpstreamError> {
+    let Some(url) = settings
+        .librechat
+        .url
+        .as_ref()
+        .filter(|_| settings.gateway.enabled)
+    else {
+        return Ok(None);
+    };
+    let upstream = Upstream::new(url, settings.gateway.timeout)?;
+    let identify = Arc::new(|_| async { None }.boxed());
+    Ok(Some(Gateway::new(
+        upstream,
+        Trusted::default(),
+        ledger.clone(),
+        identify,
+    )))
+}
+
+fn serve(
+    listeners: Listeners,
+    gateway: Option<Arc<Gateway>>,
+    health: &Health,
+    lifecycle: &Lifecycle,
+) {
     let ops = ops::router(health.clone());
     let (public, private) = match listeners.ops {
         Some(listener) => (Router::new(), Some((listener, ops))),
         None => (ops, None),
     };
+    let public = match gateway {
+        Some(gateway) => http::open_to(public, gateway),
+        None => http::closed(public),
+    };
     spawn("http", listeners.http, public, lifecycle);
     if let Some((listener, router)) = private {
-        spawn("ops", listener, router, lifecycle);
+        spawn("ops", listener, http::closed(router), lifecycle);
     }
 }
 
@@ -137,6 +175,7 @@ enum Stuck {
 async fn keep_switches(
     settings: Settings,
     specs: Specs,
+    ledger: Ledger,
     health: Health,
     stop: CancellationToken,
 ) -> Result<(), Stuck> {
@@ -163,6 +202,7 @@ async fn keep_switches(
         tools: tools.clone(),
         store: Store::new(&state, switch.retention),
         guard: switch.guard,
+        bell: Bell::default(),
         health: health.clone(),
         abandon: abandon.clone(),
     };
@@ -175,7 +215,9 @@ async fn keep_switches(
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
     let feed = Feed::new(source, deliver, health);
-    let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries);
+    let context = Arc::new(context);
+    ledger.open(Arc::clone(&context));
+    let reconciler = Reconciler::new(context, checkpoints, deliveries);
 
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();

@@ -1,15 +1,25 @@
 //! `[gateway]`: Baton in front of LibreChat.
 
+use std::time::Duration;
+
 use super::http::Ops;
 use super::layers::Layers;
 use super::librechat::LibreChat;
+use super::parse;
 use super::value::Value;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// LibreChat answers an upload when it has worked on the file.
+const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// `[gateway]`: Baton in front of LibreChat.
 #[derive(Clone, Debug)]
 pub struct Gateway {
     /// Whether every path that is not Baton's own goes on to `librechat.url`.
     pub enabled: bool,
+    /// How long LibreChat has to begin an answer.
+    pub timeout: Duration,
 }
 
 impl Gateway {
@@ -25,6 +35,13 @@ impl Gateway {
                 );
             }
         }
-        Self { enabled }
+        Self {
+            enabled,
+            timeout: layers.or(
+                "gateway.timeout",
+                TIMEOUT,
+                parse::duration(SECOND..=60 * 60 * SECOND),
+            ),
+        }
     }
 }

@@ -4,13 +4,19 @@
 
 pub mod access;
 pub mod change;
+pub mod chat;
 pub mod conversation;
+pub mod final_event;
 mod ids;
+mod json;
+pub mod lineage;
+pub mod lost_final;
 pub mod peek;
 mod raw;
 mod responses;
 pub mod schema;
 pub mod specs;
+pub mod sse;
 pub mod tool_call;
 pub mod turn;
 

@@ -206,7 +206,7 @@ impl Messages {
 }
 
 /// `tenantId` is not part of it: `{conversationId, user}` is what LibreChat itself queries messages by.
-fn scope(key: &ConversationKey) -> Document {
+pub(super) fn scope(key: &ConversationKey) -> Document {
     let mut scope = doc! { "conversationId": &key.conversation, "user": &key.user };
     if let Some(tenant) = &key.tenant {
         scope.insert("tenantId", Bson::from(tenant.clone()));

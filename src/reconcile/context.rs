@@ -5,6 +5,7 @@ use std::{future::Future, time::Duration};
 use mongodb::error::{Error, Result};
 use tokio_util::sync::CancellationToken;
 
+use super::bell::Bell;
 use crate::{
     backoff::Backoff,
     health::Health,
@@ -39,6 +40,8 @@ pub struct Context {
     pub store: Store,
     /// How long a switch is guarded where no end of its turn is seen (`switch.guard`).
     pub guard: Duration,
+    /// Rings when work on a conversation is done.
+    pub bell: Bell,
     /// Where failures show.
     pub health: Health,
     /// Cancelled when the process is to end at once: nothing is waited for any more.

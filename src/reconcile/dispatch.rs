@@ -322,6 +322,7 @@ impl Reconciler {
                 outcome,
             }) => {
                 self.workers -= 1;
+                self.context.bell.ring(&key.conversation);
                 self.worked(key, open, conversation);
                 let abandoned = matches!(outcome, Err(Undone::Abandoned));
                 settle(outcome)?;

@@ -433,6 +433,8 @@ fn draft(call: &SwitchCall, response: &Response) -> Switch {
         saved_at: None,
         created_at: None,
         applied_at: None,
+        delivered_at: None,
+        corrected: 0,
         closed_at: None,
         expires_at: None,
     }

@@ -5,6 +5,7 @@
 //! of their conversation and give it back. A position in the stream is saved only when everything
 //! before it has been dealt with.
 
+mod bell;
 mod context;
 mod dispatch;
 mod guard;
@@ -13,5 +14,6 @@ mod learn;
 mod timer;
 mod watermark;
 
+pub use bell::{Bell, Listener};
 pub use context::{Context, Undone};
 pub use dispatch::Reconciler;

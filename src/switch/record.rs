@@ -106,6 +106,13 @@ pub struct Switch {
     /// When the target was first put in force by Baton.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied_at: Option<DateTime>,
+    /// When a client was first told of the target, by a final with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<DateTime>,
+    /// Turns that a tab without knowledge of the switch began with the old agent, and that were
+    /// given to the target.
+    #[serde(default)]
+    pub corrected: i64,
     /// When it was closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<DateTime>,

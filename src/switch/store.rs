@@ -31,7 +31,7 @@ pub enum Recorded {
 /// The `switches` collection.
 #[derive(Clone, Debug)]
 pub struct Store {
-    switches: Collection<Switch>,
+    pub(super) switches: Collection<Switch>,
     retention: Duration,
 }
 
@@ -189,7 +189,8 @@ impl Store {
     /// What MongoDB answers.
     pub async fn retarget(&self, known: &Switch, next: &Switch) -> Result<Option<Switch>> {
         let mut set = doc! { "to_agent": &next.to_agent, "status": "open", "calls": &next.calls };
-        let mut unset = doc! { "closed_at": "", "expires_at": "", "detail": "" };
+        let mut unset =
+            doc! { "closed_at": "", "expires_at": "", "detail": "", "delivered_at": "" };
         for (field, value) in [
             ("tool_call_id", next.tool_call_id.clone().map(Bson::String)),
             ("switch_id", next.switch_id.clone().map(Bson::String)),

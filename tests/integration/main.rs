@@ -19,6 +19,6 @@ mod access;
 mod check;
 mod librechat;
 mod mongod;
-mod stream;
 mod replay;
+mod stream;
 mod switches;

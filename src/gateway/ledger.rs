@@ -1,0 +1,45 @@
+//! What the gateway knows of switches: nothing, until MongoDB has been reached.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::http::HeaderMap;
+use futures::future::BoxFuture;
+use tokio::time::timeout;
+
+use crate::librechat::UserId;
+use crate::reconcile::Context;
+
+/// Nothing waits longer for MongoDB than this.
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Tells whose request it is, by its credentials. `None`: they are not valid, or it cannot be told.
+pub type Identify = Arc<dyn Fn(HeaderMap) -> BoxFuture<'static, Option<UserId>> + Send + Sync>;
+
+/// The records and LibreChat's documents.
+#[derive(Clone, Default)]
+pub struct Ledger {
+    context: Arc<OnceLock<Arc<Context>>>,
+}
+
+impl Ledger {
+    /// MongoDB has been reached.
+    pub fn open(&self, context: Arc<Context>) {
+        // It is opened once.
+        let _ = self.context.set(context);
+    }
+
+    /// What there is to ask.
+    pub(super) fn get(&self) -> Option<Arc<Context>> {
+        self.context.get().cloned()
+    }
+}
+
+/// Runs something with MongoDB for as long as there is patience. It goes on behind the scenes when
+/// that is over: an operation of the driver's is better not dropped half-way.
+pub(super) async fn within<T: Send + 'static>(
+    patience: Duration,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    timeout(patience, tokio::spawn(work)).await.ok()?.ok()
+}

@@ -1,0 +1,121 @@
+//! A client that came too late for its turn's last event gets it all the same.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RANGE,
+};
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
+use tokio::time::timeout;
+
+use super::take::{Taken, take};
+use super::{Gateway, events};
+use crate::librechat::ConversationId;
+use crate::librechat::lost_final::{lost_final, sources};
+
+/// A refusal is a sentence.
+const REFUSAL_LIMIT: usize = 64 << 10;
+
+/// A conversation with more is left to the client.
+const LIMIT: usize = 64 << 20;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// As LibreChat's own streams have it: nginx is not to buffer it.
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+impl Gateway {
+    /// Answers with a turn's events.
+    pub(super) async fn stream(
+        &self,
+        request: Request<Body>,
+        conversation: ConversationId,
+        begun: Option<i64>,
+    ) -> Response<Body> {
+        let credentials = credentials(request.headers());
+        let response = self.forward(request).await;
+        if response.status() != StatusCode::NOT_FOUND {
+            return events::watch(response, &self.ledger);
+        }
+        let (parts, body) = response.into_parts();
+        let refusal = match take(body, REFUSAL_LIMIT).await {
+            Taken::Whole(refusal) => refusal,
+            Taken::Rest(body) => return Response::from_parts(parts, body),
+        };
+        let lost = self.lost(&conversation, &credentials, &refusal, begun);
+        match timeout(PATIENCE, lost).await {
+            Ok(Some(data)) => {
+                tracing::info!(%conversation, "a last event that had been lost was made anew");
+                let event = [b"event: message\ndata: ", &data[..], b"\n\n"].concat();
+                events::watch(answer(parts.headers, event), &self.ledger)
+            }
+            _ => Response::from_parts(parts, refusal.into()),
+        }
+    }
+
+    async fn lost(
+        &self,
+        conversation: &ConversationId,
+        credentials: &HeaderMap,
+        refusal: &[u8],
+        begun: Option<i64>,
+    ) -> Option<Vec<u8>> {
+        let [conversation, messages] = sources(conversation);
+        let (conversation, messages) = tokio::join!(
+            self.read(&conversation, credentials),
+            self.read(&messages, credentials),
+        );
+        lost_final(&conversation?, &messages?, refusal, begun)
+    }
+
+    /// Reads something of LibreChat's in the client's place.
+    async fn read(&self, path: &str, credentials: &HeaderMap) -> Option<Bytes> {
+        let mut request = Request::new(Body::empty());
+        *request.method_mut() = Method::GET;
+        *request.uri_mut() = path.parse().ok()?;
+        *request.headers_mut() = credentials.clone();
+        let response = self.send(request).await.ok()?;
+        if response.status() != StatusCode::OK {
+            return None;
+        }
+        match take(response.into_body(), LIMIT).await {
+            Taken::Whole(bytes) => Some(bytes),
+            Taken::Rest(_) => None,
+        }
+    }
+}
+
+/// All that the client says of itself, for another request.
+fn credentials(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    for name in [
+        CONTENT_LENGTH,
+        CONTENT_TYPE,
+        IF_MATCH,
+        IF_MODIFIED_SINCE,
+        IF_NONE_MATCH,
+        RANGE,
+    ] {
+        headers.remove(name);
+    }
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    headers
+}
+
+fn answer(mut headers: HeaderMap, event: Vec<u8>) -> Response<Body> {
+    for name in [CONTENT_LENGTH, ETAG, LAST_MODIFIED] {
+        headers.remove(name);
+    }
+    for (name, value) in [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-cache, no-transform"),
+        (ACCEL_BUFFERING, "no"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    let mut response = Response::new(Body::from(event));
+    *response.headers_mut() = headers;
+    response
+}

@@ -1,0 +1,100 @@
+//! Baton in front of LibreChat: everything goes on to `librechat.url`, and the chat's requests are
+//! seen to on the way, so that LibreChat's own web client follows a switch at once.
+//!
+//! - The last event of a turn names the agent that is in force ([`finals`], [`events`]).
+//! - A turn that a tab begins with an agent of which it cannot know that it was left is given to
+//!   the agent in force ([`stale`], [`posts`]).
+//! - The answer to Stop waits until the client has taken that last event in ([`stops`]).
+//! - A client that came too late for the last event gets it all the same ([`lost`]).
+//!
+//! Whatever cannot be found out within a second passes as it came.
+
+mod events;
+mod finals;
+mod forward;
+mod headers;
+mod ledger;
+mod lost;
+mod posts;
+mod progress;
+mod stale;
+mod stops;
+mod take;
+mod tunnel;
+mod upstream;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
+use axum::response::Response;
+
+pub use self::headers::Trusted;
+pub use self::ledger::{Identify, Ledger};
+pub use self::upstream::{Upstream, UpstreamError};
+
+use self::stops::Stops;
+use crate::http::error;
+use crate::librechat::chat::ChatRequest;
+
+/// The gateway.
+pub struct Gateway {
+    upstream: Upstream,
+    trusted: Trusted,
+    ledger: Ledger,
+    identify: Identify,
+    stops: Stops,
+}
+
+impl Gateway {
+    /// A gateway to `upstream`.
+    #[must_use]
+    pub fn new(
+        upstream: Upstream,
+        trusted: Trusted,
+        ledger: Ledger,
+        identify: Identify,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            upstream,
+            trusted,
+            ledger,
+            identify,
+            stops: Stops::default(),
+        })
+    }
+}
+
+/// Answers a request: the fallback of the public router.
+pub async fn handle(gateway: Arc<Gateway>, peer: SocketAddr, request: Request<Body>) -> Response {
+    if request.method() == Method::CONNECT {
+        return error(StatusCode::METHOD_NOT_ALLOWED, "this is no forward proxy");
+    }
+    let chat = ChatRequest::of(
+        request.method().as_str(),
+        request.uri().path(),
+        request.uri().query(),
+    );
+    let mut request = gateway.prepare(request, peer);
+    match chat {
+        None | Some(ChatRequest::Other) => gateway.forward(request).await,
+        Some(ChatRequest::Start) => {
+            headers::ask_for_identity(&mut request);
+            gateway.start(request).await
+        }
+        Some(ChatRequest::Stream {
+            conversation,
+            begun,
+        }) => {
+            headers::ask_for_identity(&mut request);
+            gateway.stream(request, conversation, begun).await
+        }
+        Some(ChatRequest::Status(conversation)) => {
+            let response = gateway.forward(request).await;
+            gateway.stops.answered(&conversation);
+            response
+        }
+        Some(ChatRequest::Abort) => gateway.abort(request).await,
+    }
+}
