@@ -19,14 +19,17 @@ use crate::backoff::Backoff;
 use crate::config::Settings;
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
 use crate::health::Health;
-use crate::http::{self, ops};
+use crate::http::auth::Authenticator;
+use crate::http::{self, Backend, Slot, api, ops};
 use crate::librechat::access::Access;
 use crate::librechat::change;
 use crate::librechat::specs::Specs;
+use crate::librechat::users::Users;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
+use crate::metrics::Metrics;
 use crate::mongo::{connect, words};
-use crate::reconcile::{Context, Reconciler, Requests, Undone, requests};
+use crate::reconcile::{Context, Handle, Reconciler, Requests, Undone, requests};
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
 
@@ -95,24 +98,42 @@ pub async fn run(
         state = settings.state.database,
         "starting"
     );
-    let (_handle, requests) = requests();
-    serve(listeners, &health, &lifecycle);
+    let (handle, requests) = requests();
+    let daemon = Daemon {
+        health: health.clone(),
+        metrics: Metrics::new(),
+        slot: Slot::default(),
+        handle,
+    };
+    serve(listeners, &settings, &daemon, &lifecycle);
     lifecycle.spawn(
         "switches",
-        keep_switches(settings, specs, health.clone(), requests, lifecycle.token()),
+        keep_switches(settings, specs, daemon, requests, lifecycle.token()),
     );
     lifecycle.run(&health).await
 }
 
-fn serve(listeners: Listeners, health: &Health, lifecycle: &Lifecycle) {
-    let ops = ops::router(health.clone());
+/// What the parts of the daemon share.
+struct Daemon {
+    health: Health,
+    metrics: Metrics,
+    slot: Slot,
+    handle: Handle,
+}
+
+fn serve(listeners: Listeners, settings: &Settings, daemon: &Daemon, lifecycle: &Lifecycle) {
+    let token = settings.metrics.token.clone();
+    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token);
+    let auth = Authenticator::new(settings);
+    let api = api::router(&settings.http, auth, daemon.slot.clone());
     let (public, private) = match listeners.ops {
-        Some(listener) => (Router::new(), Some((listener, ops))),
-        None => (ops, None),
+        Some(listener) => (api, Some((listener, ops))),
+        None => (api.merge(ops), None),
     };
-    spawn("http", listeners.http, public, lifecycle);
+    let observed = |router| http::observed(router, daemon.metrics.clone());
+    spawn("http", listeners.http, observed(public), lifecycle);
     if let Some((listener, router)) = private {
-        spawn("ops", listener, router, lifecycle);
+        spawn("ops", listener, observed(router), lifecycle);
     }
 }
 
@@ -138,10 +159,16 @@ enum Stuck {
 async fn keep_switches(
     settings: Settings,
     specs: Specs,
-    health: Health,
+    daemon: Daemon,
     requests: Requests,
     stop: CancellationToken,
 ) -> Result<(), Stuck> {
+    let Daemon {
+        health,
+        metrics,
+        slot,
+        handle,
+    } = daemon;
     let uri = settings.mongodb.uri.expose();
     let Some(client) = patient_connect(uri, "switches", &health, &stop).await? else {
         return Ok(());
@@ -156,16 +183,26 @@ async fn keep_switches(
     let fingerprint = change::fingerprint(&change::pipeline(&tools));
     let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
     let abandon = CancellationToken::new();
+    let access = Arc::new(Access::new(librechat.clone()));
+    let store = Store::new(&state, switch.retention);
+    slot.fill(Backend {
+        users: Users::new(&librechat),
+        conversations: Conversations::new(&librechat),
+        access: Arc::clone(&access),
+        store: store.clone(),
+        handle,
+    });
     let context = Context {
         conversations: Conversations::new(&librechat),
         messages: Messages::new(&librechat),
-        access: Arc::new(Access::new(librechat.clone())),
+        access,
         specs: Arc::new(specs),
         allow: Arc::new(AllowList::new(switch.allow)),
         tools: Arc::new(tools.clone()),
-        store: Store::new(&state, switch.retention),
+        store,
         guard: switch.guard,
         health: health.clone(),
+        metrics: metrics.clone(),
         abandon: abandon.clone(),
         deadline: None,
     };
@@ -177,7 +214,7 @@ async fn keep_switches(
         guard: switch.guard,
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
-    let feed = Feed::new(source, deliver, health);
+    let feed = Feed::new(source, deliver, health, metrics);
     let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries, requests);
 
     // Where one of them fails, the other is to save what it holds.

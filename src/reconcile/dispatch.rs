@@ -30,6 +30,7 @@ use crate::{
         Change, ContentSet, ConversationChange, ConversationKey, Response, TurnRef,
         peek::{Glance, glance},
     },
+    metrics::Seen,
     switch::record::Switch,
 };
 
@@ -206,6 +207,7 @@ impl Reconciler {
     fn change(&mut self, seq: Seq, change: Change, not_before: Timestamp) {
         match change {
             Change::Response(response) => {
+                self.context.metrics.event(Seen::Taken);
                 let key = response.key.clone();
                 self.enqueue(
                     key,
@@ -248,11 +250,22 @@ impl Reconciler {
         match key {
             Some(key) => {
                 self.bind(&key, change.object_id);
-                self.enqueue(key, Some(seq), Task::Written(change));
+                self.written(key, seq, change);
             }
             None if self.is_learning() => self.unclaimed.push((seq, change)),
-            None => self.watermark.done(seq),
+            None => self.skip(seq),
         }
+    }
+
+    fn written(&mut self, key: ConversationKey, seq: Seq, change: ConversationChange) {
+        self.context.metrics.event(Seen::Taken);
+        let since = Instant::now();
+        self.enqueue(key, Some(seq), Task::Written { change, since });
+    }
+
+    fn skip(&mut self, seq: Seq) {
+        self.context.metrics.event(Seen::Skipped);
+        self.watermark.done(seq);
     }
 
     /// Whether a conversation is being learned of whose `_id` is not known yet.
@@ -277,7 +290,7 @@ impl Reconciler {
             .extract_if(.., |(_, change)| change.object_id == conversation)
             .collect();
         for (seq, change) in claimed {
-            self.enqueue(key.clone(), Some(seq), Task::Written(change));
+            self.written(key.clone(), seq, change);
         }
     }
 
@@ -313,8 +326,8 @@ impl Reconciler {
                 .spawn(async move { work(&context, key, seq, task, open).await }.instrument(span));
         }
         if !self.unclaimed.is_empty() && !self.is_learning() {
-            for (seq, _) in self.unclaimed.drain(..) {
-                self.watermark.done(seq);
+            for (seq, _) in std::mem::take(&mut self.unclaimed) {
+                self.skip(seq);
             }
         }
     }
@@ -358,7 +371,9 @@ impl Reconciler {
             }
             Ok(Output::Saved(outcome)) => {
                 self.saving = false;
-                settle(outcome)?;
+                if settle(outcome)?.is_some() {
+                    self.context.metrics.saved();
+                }
             }
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
@@ -375,6 +390,11 @@ impl Reconciler {
         };
         lane.busy = false;
         lane.open = open;
+        if lane.counted != lane.open.is_some() {
+            lane.counted = lane.open.is_some();
+            let change = if lane.counted { 1 } else { -1 };
+            self.context.metrics.guarded(change);
+        }
         if let Some(open) = &lane.open {
             self.timer.set(open.next_look, key.clone());
         }
@@ -523,9 +543,9 @@ async fn work(
             (open, conversation, outcome) = context.learn(open, &response, not_before).await;
             outcome
         }
-        Task::Written(change) => match &mut open {
+        Task::Written { change, since } => match &mut open {
             Some(guarded) => {
-                let after = context.written(guarded, &change).await;
+                let after = context.written(guarded, &change, since).await;
                 keep(after, &mut open)
             }
             None => Ok(()),

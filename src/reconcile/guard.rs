@@ -32,6 +32,7 @@ impl Context {
         &self,
         open: &mut Open,
         change: &ConversationChange,
+        since: Instant,
     ) -> Result<After, Undone> {
         let sight = Sight {
             in_force: change.agent.as_ref() == Some(&open.switch.to_agent),
@@ -53,7 +54,7 @@ impl Context {
                     updated_at: change.updated_at,
                 };
                 if self.apply(open, &seen).await? {
-                    return self.note_applied(open, true).await;
+                    return self.note_applied(open, true, Some(since)).await;
                 }
                 // The conversation has moved on since the event.
                 self.look(open).await
@@ -122,7 +123,7 @@ impl Context {
                     return Ok(None);
                 }
                 match self
-                    .note_applied(open, repair && open.switch.applied_at.is_some())
+                    .note_applied(open, repair && open.switch.applied_at.is_some(), None)
                     .await?
                 {
                     After::Open if overdue => self.unended(open).await.map(Some),
@@ -207,11 +208,17 @@ impl Context {
         .await
     }
 
-    async fn note_applied(&self, open: &mut Open, repair: bool) -> Result<After, Undone> {
+    async fn note_applied(
+        &self,
+        open: &mut Open,
+        repair: bool,
+        since: Option<Instant>,
+    ) -> Result<After, Undone> {
         let id = open.switch.id;
         let first = open.switch.applied_at.is_none();
         if repair {
             tracing::info!("an overwrite by the same turn was put back");
+            self.metrics.repaired(since);
         } else {
             tracing::info!("the target is in force");
         }
@@ -289,6 +296,7 @@ impl Context {
             .await?;
         if closed {
             tracing::info!(%status, detail, "the switch is closed");
+            self.metrics.closed(open.switch.origin, status);
         }
         Ok(After::Closed)
     }

@@ -27,7 +27,10 @@ pub(super) enum Task {
         not_before: Timestamp,
     },
     /// The conversation's agent was written.
-    Written(ConversationChange),
+    Written {
+        change: ConversationChange,
+        since: Instant,
+    },
     /// Look at the open switch.
     Look,
     /// Another instance, or this one before a restart, left this switch open.
@@ -87,6 +90,8 @@ pub(super) struct Lane {
     pub(super) queue: VecDeque<(Option<Seq>, Task)>,
     pub(super) busy: bool,
     pub(super) open: Option<Open>,
+    /// Whether `open` counts among the switches that this process guards.
+    pub(super) counted: bool,
     /// The conversation's `_id`, by which changes of it are recognised.
     pub(super) conversation: Option<ObjectId>,
 }

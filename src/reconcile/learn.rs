@@ -263,6 +263,7 @@ impl Context {
         };
         tracing::info!(origin = %switch.origin, status = %switch.status, "a switch was learned of");
         if switch.status != Status::Open {
+            self.metrics.closed(switch.origin, switch.status);
             // The tool itself may have written what does not count.
             return self.look_again(open).await;
         }
@@ -381,6 +382,7 @@ impl Context {
             .await?;
         if let Recorded::New(_) = recorded {
             tracing::warn!(to = %call.to, why, "a switch was refused");
+            self.metrics.closed(switch.origin, switch.status);
         }
         self.put_back(open, call, response, scene).await
     }
