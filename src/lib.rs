@@ -1,3 +1,15 @@
 //! Baton makes agent handoffs in LibreChat permanent.
 
+pub mod backoff;
+pub mod cli;
+pub mod config;
+pub mod feed;
+pub mod health;
+pub mod http;
 pub mod librechat;
+pub mod lifecycle;
+pub mod mongo;
+pub mod reconcile;
+pub mod run;
+pub mod switch;
+pub mod telemetry;

@@ -1,3 +1,64 @@
 //! The `baton` program.
 
-fn main() {}
+use std::env;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use baton::cli::{Cli, Command};
+use baton::config::Settings;
+use baton::librechat::specs::Specs;
+use baton::lifecycle::Lifecycle;
+use baton::run::{Listeners, run};
+use baton::telemetry;
+use clap::Parser;
+use tokio::runtime::{Builder, Runtime};
+
+/// As clap's own for a command line that cannot be used.
+const BAD_CONFIGURATION: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let settings = match Settings::load(cli.config.as_deref(), env::vars_os()) {
+        Ok(settings) => settings,
+        Err(error) => {
+            eprintln!("baton: {error}");
+            return ExitCode::from(BAD_CONFIGURATION);
+        }
+    };
+    dispatch(&cli.command, settings).unwrap_or_else(|error| {
+        eprintln!("baton: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn dispatch(command: &Command, settings: Settings) -> anyhow::Result<ExitCode> {
+    let runtime = Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start threads")?;
+    let code = match command {
+        Command::Run => start(&runtime, settings),
+        Command::Check | Command::Switches(_) => bail!("not built yet"),
+    };
+    // Whatever still runs has had its time: a look-up of a name may block for a minute.
+    runtime.shutdown_timeout(Duration::ZERO);
+    code
+}
+
+fn start(runtime: &Runtime, settings: Settings) -> anyhow::Result<ExitCode> {
+    telemetry::init(&settings.log)?;
+    let specs = Specs::load(&settings.switch.specs, settings.librechat.config.as_deref());
+    let specs = match specs {
+        Ok(specs) => specs,
+        Err(error) => {
+            eprintln!("baton: {error}");
+            return Ok(ExitCode::from(BAD_CONFIGURATION));
+        }
+    };
+    runtime.block_on(async {
+        let lifecycle = Lifecycle::new().context("cannot take over the signals")?;
+        let listeners = Listeners::bind(&settings).await?;
+        Ok(run(settings, specs, listeners, lifecycle).await)
+    })
+}

@@ -15,6 +15,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod access;
 mod librechat;
 mod mongod;
 mod replay;

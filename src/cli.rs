@@ -1,0 +1,80 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Makes agent handoffs in LibreChat permanent.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    about = "Makes agent handoffs in LibreChat permanent",
+    long_about = "Makes agent handoffs in LibreChat permanent.\n\n\
+        In LibreChat a tool can hand a conversation over to another agent, but LibreChat's next \
+        save of the conversation undoes it. Baton runs beside LibreChat, watches its MongoDB for \
+        such switches, and keeps the conversation with the agent it was handed to, until the user \
+        chooses another. LibreChat itself is not changed.",
+    after_long_help = HELP,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    /// The configuration file [default: config.toml, if it is there].
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The environment and the exit codes.
+const HELP: &str = "\
+Environment (over the configuration file):
+  MONGO_URI                 LibreChat's MongoDB, as LibreChat itself names it
+  JWT_SECRET                LibreChat's secret for its users' tokens
+  BATON__SECTION__KEY       any key: BATON__SWITCH__GUARD=2h is switch.guard;
+                            lists are separated by commas
+  ..._FILE                  for a secret: the file that holds it (MONGO_URI_FILE,
+                            BATON__MCP__TOKEN_FILE)
+
+Exit codes:
+  0    done; after SIGTERM or SIGINT: all saved
+  1    failed; `check`: something is to be mended
+  2    the configuration or the command line cannot be used
+  130  a second SIGINT ended it at once (143: SIGTERM)
+
+Begin with `baton check`: it says what is wrong with a deployment and how to mend it.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Watch LibreChat's MongoDB and keep switches, until SIGTERM or SIGINT.
+    #[command(
+        long_about = "Watch LibreChat's MongoDB and keep switches, until SIGTERM or SIGINT. \
+        Any number may run side by side."
+    )]
+    Run,
+    /// Say what is wrong with this deployment, and how to mend it.
+    #[command(
+        long_about = "Say what is wrong with this deployment, and how to mend it: MongoDB, \
+        its replica set and its rights, LibreChat's collections, the clock. Each line begins with \
+        ok, warn or FAIL; the exit code is 1 where one begins with FAIL."
+    )]
+    Check,
+    /// List the switches on record, newest first.
+    Switches(Switches),
+}
+
+/// Which switches to list.
+#[derive(Args, Debug)]
+pub struct Switches {
+    /// Only those of this conversation.
+    #[arg(long, value_name = "ID")]
+    pub conversation: Option<String>,
+    /// Only those of this user.
+    #[arg(long, value_name = "ID")]
+    pub user: Option<String>,
+    /// One JSON object a line instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}

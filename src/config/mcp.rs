@@ -1,0 +1,40 @@
+//! `[mcp]`: Baton as an MCP server.
+
+use super::layers::Layers;
+use super::parse;
+use super::problem::Complaint;
+use super::secret::Secret;
+use super::switch;
+
+/// The least length of a token that guards a port by itself.
+const TOKEN_LENGTH: usize = 32;
+
+/// `[mcp]`: Baton as an MCP server.
+#[derive(Clone, Debug)]
+pub struct Mcp {
+    /// What LibreChat has to show.
+    pub token: Option<Secret>,
+    /// The name that `librechat.yaml` has for this server: it is part of the tool's name.
+    pub server: String,
+}
+
+impl Mcp {
+    pub(super) fn read(layers: &mut Layers) -> Self {
+        let token = layers.optional("mcp.token", |value| {
+            let token = parse::secret(value)?;
+            let length = token.expose().chars().count();
+            if length < TOKEN_LENGTH {
+                return Err(Complaint::new(
+                    format!("{length} characters are too few"),
+                    format!("give {TOKEN_LENGTH} or more, as from `openssl rand -hex 32`"),
+                ));
+            }
+            Ok(token)
+        });
+        let server = layers.or("mcp.server", "baton".to_owned(), |value| {
+            let name = parse::text(value)?;
+            switch::named(&name).map(|()| name)
+        });
+        Self { token, server }
+    }
+}

@@ -1,0 +1,150 @@
+//! The settings: complete and valid before anything is bound or connected.
+//!
+//! Layers, each over the one before: defaults, `config.toml`, the environment. A section is a file
+//! here, and reads its own keys; `config.toml` in the root of the repository describes them all.
+
+mod auth;
+mod environment;
+mod file;
+mod gateway;
+mod http;
+mod layers;
+mod librechat;
+mod log;
+mod mcp;
+mod metrics;
+mod mongodb;
+mod parse;
+mod problem;
+mod secret;
+mod state;
+mod switch;
+mod value;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use layers::Layers;
+
+pub use auth::{Auth, AuthMode};
+pub use gateway::Gateway;
+pub use http::{Http, Ops};
+pub use librechat::LibreChat;
+pub use log::{Log, LogFormat};
+pub use mcp::Mcp;
+pub use metrics::Metrics;
+pub use mongodb::Mongodb;
+pub use problem::{Complaint, ConfigError, Origin, Problem};
+pub use secret::Secret;
+pub use state::State;
+pub use switch::Switch;
+
+/// The file that is read where none is named, if it is there.
+pub const DEFAULT_FILE: &str = "config.toml";
+
+/// All settings, valid each by itself and together.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where LibreChat's data is.
+    pub mongodb: Mongodb,
+    /// Where Baton's own records are.
+    pub state: State,
+    /// The public address.
+    pub http: Http,
+    /// The address for operators.
+    pub ops: Ops,
+    /// How users are known.
+    pub auth: Auth,
+    /// LibreChat itself.
+    pub librechat: LibreChat,
+    /// Baton as an MCP server.
+    pub mcp: Mcp,
+    /// What counts as a switch.
+    pub switch: Switch,
+    /// Baton in front of LibreChat.
+    pub gateway: Gateway,
+    /// Numbers.
+    pub metrics: Metrics,
+    /// The log.
+    pub log: Log,
+}
+
+impl Settings {
+    /// Reads the settings of a process: `file`, or `config.toml` where there is one, and the
+    /// variables of its environment.
+    ///
+    /// # Errors
+    ///
+    /// With everything that is wrong, each by key, place and remedy.
+    pub fn load(
+        file: Option<&Path>,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, ConfigError> {
+        let path = file.unwrap_or(Path::new(DEFAULT_FILE));
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if file.is_none() && error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                let complaint = Complaint::new(
+                    format!("cannot read {}: {error}", path.display()),
+                    "name a file that this user may read, with --config",
+                );
+                return Err(ConfigError {
+                    problems: vec![Problem {
+                        key: String::new(),
+                        origin: None,
+                        complaint,
+                    }],
+                });
+            }
+        };
+        Self::from_layers(path, &text, variables)
+    }
+
+    /// Reads the settings from the text of a `config.toml` alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Settings::load`].
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        Self::from_layers(Path::new(DEFAULT_FILE), text, [])
+    }
+
+    fn from_layers(
+        path: &Path,
+        text: &str,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, ConfigError> {
+        let mut layers = Layers::default();
+        file::read(&mut layers, path, text)?;
+        environment::read(&mut layers, variables);
+        let settings = Self::take(&mut layers);
+        layers.finish().map(|()| settings)
+    }
+
+    fn take(layers: &mut Layers) -> Self {
+        let mongodb = Mongodb::read(layers);
+        let state = State::read(layers, &mongodb);
+        let http = Http::read(layers);
+        let ops = Ops::read(layers, &http);
+        let librechat = LibreChat::read(layers);
+        Self {
+            auth: Auth::read(layers, &librechat),
+            mcp: Mcp::read(layers),
+            switch: Switch::read(layers),
+            gateway: Gateway::read(layers, &librechat, &ops),
+            metrics: Metrics::read(layers),
+            log: Log::read(layers),
+            mongodb,
+            state,
+            http,
+            ops,
+            librechat,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

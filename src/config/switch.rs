@@ -1,0 +1,127 @@
+//! `[switch]`: what counts as a switch, and for how long Baton looks after it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::layers::Layers;
+use super::parse;
+use super::problem::Complaint;
+use super::value::Value;
+use crate::librechat::AgentId;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// `[switch]`: what counts as a switch, and for how long Baton looks after it.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    /// Other MCP servers whose tool is trusted, by their names in `librechat.yaml`.
+    pub servers: Vec<String>,
+    /// The tools whose success is a switch, by their plain names.
+    pub tools: Vec<String>,
+    /// Whether LibreChat's own handoffs are made permanent too.
+    pub native_handoffs: bool,
+    /// How long a switch is guarded where the end of its turn is never seen.
+    pub guard: Duration,
+    /// How long a closed switch is kept on record.
+    pub retention: Duration,
+    /// Which agent may hand over to which; empty: any to any.
+    pub allow: BTreeMap<AgentId, Vec<AgentId>>,
+    /// The model spec whose preset is the agent.
+    pub specs: BTreeMap<AgentId, String>,
+}
+
+impl Switch {
+    pub(super) fn read(layers: &mut Layers) -> Self {
+        let switch = Self {
+            servers: layers.or("switch.servers", Vec::new(), names),
+            tools: layers.or("switch.tools", vec!["switch_agent".to_owned()], tools),
+            native_handoffs: layers.or("switch.native_handoffs", false, Value::boolean),
+            // Shorter than a minute, and LibreChat's retries would outlast it; much longer than a
+            // day, and an old message edited today would count as a new switch.
+            guard: layers.or("switch.guard", HOUR, parse::duration(MINUTE..=7 * DAY)),
+            retention: layers.or(
+                "switch.retention",
+                90 * DAY,
+                parse::duration(DAY..=3650 * DAY),
+            ),
+            allow: layers.or("switch.allow", BTreeMap::new(), allow),
+            specs: layers.or("switch.specs", BTreeMap::new(), specs),
+        };
+        if switch.guard > switch.retention {
+            let mend = "give a time no longer than switch.retention, or lengthen that";
+            layers.complain("switch.guard", Complaint::new("outlasts the record", mend));
+        }
+        switch
+    }
+}
+
+/// Checks the name of a tool or an MCP server.
+pub(super) fn named(name: &str) -> Result<(), Complaint> {
+    if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(Complaint::new(
+            format!("{name:?} is no name"),
+            "give names without blanks",
+        ));
+    }
+    Ok(())
+}
+
+fn names(value: Value) -> Result<Vec<String>, Complaint> {
+    let names = value.strings()?;
+    names.iter().try_for_each(|name| named(name))?;
+    Ok(names)
+}
+
+fn tools(value: Value) -> Result<Vec<String>, Complaint> {
+    let names = names(value)?;
+    if names.is_empty() {
+        return Err(Complaint::new(
+            "the list is empty",
+            "name at least one tool, or remove the key",
+        ));
+    }
+    if let Some(name) = names.iter().find(|name| name.contains("_mcp_")) {
+        return Err(Complaint::new(
+            format!("{name:?} holds the name of a server"),
+            "give the tool's plain name here and the server's in switch.servers",
+        ));
+    }
+    Ok(names)
+}
+
+fn allow(value: Value) -> Result<BTreeMap<AgentId, Vec<AgentId>>, Complaint> {
+    let mut allow: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (from, to) in value.pairs()? {
+        let to = match to {
+            Value::String(one) => vec![one],
+            list => list.strings()?,
+        };
+        let targets = allow.entry(parse::agent(&from)?).or_default();
+        for target in to {
+            targets.push(parse::agent(&target)?);
+        }
+    }
+    Ok(allow)
+}
+
+fn specs(value: Value) -> Result<BTreeMap<AgentId, String>, Complaint> {
+    let mut specs = BTreeMap::new();
+    for (agent, spec) in value.pairs()? {
+        let spec = parse::text(spec)?;
+        if spec.is_empty() {
+            return Err(Complaint::new(
+                format!("{agent} has an empty name"),
+                "give the name of a model spec",
+            ));
+        }
+        if specs.insert(parse::agent(&agent)?, spec).is_some() {
+            return Err(Complaint::new(
+                format!("{agent} is there twice"),
+                "give an agent one model spec",
+            ));
+        }
+    }
+    Ok(specs)
+}

@@ -1,0 +1,340 @@
+//! The layers as an operator meets them.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::time::Duration;
+
+use super::*;
+
+const URI: &str = "mongodb://127.0.0.1:27017/LibreChat";
+const REFERENCE: &str = include_str!("../../config.toml");
+
+fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+    let owned = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
+    pairs.iter().map(owned).collect()
+}
+
+fn load(text: &str, pairs: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+    Settings::from_layers(Path::new("config.toml"), text, variables(pairs))
+}
+
+fn settings(text: &str, pairs: &[(&str, &str)]) -> Settings {
+    let mut pairs = pairs.to_vec();
+    pairs.push(("MONGO_URI", URI));
+    load(text, &pairs).unwrap()
+}
+
+/// The problems, one a line; with a URI, so that its lack is none of them.
+fn problems(text: &str, pairs: &[(&str, &str)]) -> Vec<String> {
+    let mut pairs = pairs.to_vec();
+    pairs.push(("MONGO_URI", URI));
+    let error = load(text, &pairs).unwrap_err();
+    error.problems.iter().map(ToString::to_string).collect()
+}
+
+fn problem(text: &str, pairs: &[(&str, &str)]) -> String {
+    let mut all = problems(text, pairs);
+    assert_eq!(all.len(), 1, "{all:#?}");
+    all.remove(0)
+}
+
+/// The reference with every setting uncommented.
+fn uncommented() -> String {
+    let setting = |line: &str| {
+        line.strip_prefix('#')
+            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+            .map(str::to_owned)
+    };
+    REFERENCE
+        .lines()
+        .map(|line| setting(line).unwrap_or_else(|| line.to_owned()) + "\n")
+        .collect()
+}
+
+#[test]
+fn the_reference_holds_the_defaults() {
+    let defaults = format!("{:#?}", settings("", &[]));
+    assert_eq!(format!("{:#?}", settings(REFERENCE, &[])), defaults);
+    assert_eq!(format!("{:#?}", settings(&uncommented(), &[])), defaults);
+}
+
+#[test]
+fn the_reference_lists_every_key() {
+    let mut layers = Layers::default();
+    file::read(&mut layers, Path::new("config.toml"), &uncommented()).unwrap();
+    let listed: BTreeSet<String> = layers.entries.keys().cloned().collect();
+    Settings::take(&mut layers);
+    let known = layers.known.iter().map(ToString::to_string).collect();
+    assert_eq!(listed, known);
+}
+
+#[test]
+fn the_defaults_are_those_of_the_design() {
+    let settings = settings("", &[]);
+    assert_eq!(settings.mongodb.database, "LibreChat");
+    assert_eq!(settings.state.database, "baton");
+    assert_eq!(settings.http.listen.to_string(), "127.0.0.1:8787");
+    assert_eq!(settings.ops.listen, None);
+    assert_eq!(settings.auth.mode, AuthMode::Jwt);
+    assert_eq!(settings.mcp.server, "baton");
+    assert_eq!(settings.switch.tools, ["switch_agent"]);
+    assert!(settings.switch.servers.is_empty());
+    assert!(!settings.switch.native_handoffs);
+    assert_eq!(settings.switch.guard, Duration::from_secs(3600));
+    assert_eq!(settings.switch.retention, Duration::from_secs(90 * 86_400));
+    assert!(!settings.gateway.enabled);
+    assert_eq!(settings.log.format, LogFormat::Text);
+    assert_eq!(settings.log.level, "info");
+}
+
+#[test]
+fn the_environment_wins_over_the_file() {
+    let file = "[log]\nlevel = \"warn\"\n[switch]\nguard = \"2h\"\n";
+    let settings = settings(file, &[("BATON__LOG__LEVEL", "debug")]);
+    assert_eq!(settings.log.level, "debug");
+    assert_eq!(settings.switch.guard, Duration::from_secs(7200));
+}
+
+#[test]
+fn lists_and_tables_can_be_given_in_the_environment() {
+    let settings = settings(
+        "",
+        &[
+            ("BATON__SWITCH__SERVERS", "forge-spawn, other,"),
+            ("BATON__SWITCH__ALLOW", "agent_a=agent_b,agent_a=agent_c"),
+            ("BATON__SWITCH__SPECS", "agent_b=billing"),
+            ("BATON__SWITCH__NATIVE_HANDOFFS", "true"),
+        ],
+    );
+    assert_eq!(settings.switch.servers, ["forge-spawn", "other"]);
+    assert_eq!(
+        settings.switch.allow[&"agent_a".into()],
+        ["agent_b".into(), "agent_c".into()]
+    );
+    assert_eq!(settings.switch.specs[&"agent_b".into()], "billing");
+    assert!(settings.switch.native_handoffs);
+}
+
+#[test]
+fn tables_can_be_given_in_the_file() {
+    let file = "[switch]\nallow = { agent_a = [\"agent_b\"] }\n[switch.specs]\nagent_b = \"x\"\n";
+    let settings = settings(file, &[]);
+    assert_eq!(settings.switch.allow[&"agent_a".into()], ["agent_b".into()]);
+    assert_eq!(settings.switch.specs[&"agent_b".into()], "x");
+}
+
+#[test]
+fn an_empty_variable_is_as_if_it_were_not_set() {
+    let settings = settings("", &[("BATON__LOG__LEVEL", ""), ("JWT_SECRET", "")]);
+    assert_eq!(settings.log.level, "info");
+    assert!(settings.auth.jwt_secret.is_none());
+}
+
+#[test]
+fn librechats_names_work_and_ours_win() {
+    let own = "mongodb://127.0.0.1:27018/other";
+    let variables = [("BATON__MONGODB__URI", own), ("JWT_SECRET", "s3cret")];
+    let settings = settings("", &variables);
+    assert_eq!(settings.mongodb.uri.expose(), own);
+    assert_eq!(settings.mongodb.database, "other");
+    assert_eq!(settings.auth.jwt_secret.unwrap().expose(), "s3cret");
+}
+
+#[test]
+fn a_uri_without_a_database_means_the_one_that_librechat_takes() {
+    let variables = [("BATON__MONGODB__URI", "mongodb://127.0.0.1:27017")];
+    assert_eq!(settings("", &variables).mongodb.database, "test");
+    let variables = [variables[0], ("BATON__MONGODB__DATABASE", "chat")];
+    assert_eq!(settings("", &variables).mongodb.database, "chat");
+}
+
+#[test]
+fn a_secret_can_be_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let token = "0123456789abcdef0123456789abcdef";
+    let settings = load(
+        "",
+        &[
+            ("MONGO_URI_FILE", &file("uri", &format!("{URI}\n"))),
+            ("JWT_SECRET_FILE", &file("jwt", " blanks stay \r\n")),
+            ("BATON__MCP__TOKEN_FILE", &file("mcp", token)),
+            ("BATON__METRICS__TOKEN_FILE", &file("metrics", "m")),
+        ],
+    )
+    .unwrap();
+    assert_eq!(settings.mongodb.uri.expose(), URI);
+    assert_eq!(settings.auth.jwt_secret.unwrap().expose(), " blanks stay ");
+    assert_eq!(settings.mcp.token.unwrap().expose(), token);
+    assert_eq!(settings.metrics.token.unwrap().expose(), "m");
+}
+
+#[test]
+fn a_secret_and_its_file_are_one_too_many() {
+    assert_eq!(
+        problem("", &[("MONGO_URI_FILE", "/nowhere")]),
+        "MONGO_URI: mongodb.uri: MONGO_URI_FILE is set too; unset one of the two"
+    );
+}
+
+#[test]
+fn a_secret_file_that_cannot_be_read_is_named() {
+    assert_eq!(
+        problem("", &[("BATON__MCP__TOKEN_FILE", "/nowhere")]),
+        "BATON__MCP__TOKEN_FILE (/nowhere): mcp.token: cannot read the file: No such file or \
+         directory (os error 2); name a file of text that this user may read"
+    );
+}
+
+#[test]
+fn a_lack_is_told_once_with_the_ways_to_mend_it() {
+    let error = load("", &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the configuration cannot be used:\n  mongodb.uri: not set; Baton needs LibreChat's \
+         MongoDB: set it in config.toml or as BATON__MONGODB__URI, as in \
+         \"mongodb://127.0.0.1:27017/LibreChat?replicaSet=rs0\"; LibreChat's own MONGO_URI will do"
+    );
+}
+
+#[test]
+fn all_problems_are_told_with_key_and_place() {
+    let file = "[http]\nlisten = \"localhost:80\"\n\n[switch]\nguard = \"10s\"\ntools = \"x\"\n";
+    assert_eq!(
+        problems(file, &[("BATON__LOG__FORMAT", "xml")]),
+        [
+            "config.toml:2: http.listen: \"localhost:80\" is no address with a port; give an IP \
+             address and a port, as in \"127.0.0.1:8787\", \"0.0.0.0:8787\" or \"[::]:8787\"",
+            "config.toml:6: switch.tools: found a string; give a list, as in [\"one\", \"two\"]",
+            "config.toml:5: switch.guard: \"10s\" is too short; give a time from 1m to 7days, as \
+             in \"90m\", \"12h\" or \"7d\"",
+            "BATON__LOG__FORMAT: log.format: found \"xml\"; give \"text\" or \"json\"",
+        ]
+    );
+}
+
+#[test]
+fn unknown_keys_are_refused_wherever_they_are() {
+    let file = "top = 1\n[switch]\ngaurd = \"1h\"\n[empty]\n[other]\nkey = 1\n";
+    let variables = [("BATON__LOG__LEVLE", "x"), ("BATON__log__level", "x")];
+    let found = problems(file, &variables);
+    let has = |start: &str| found.iter().any(|line| line.starts_with(start));
+    assert_eq!(found.len(), 6, "{found:#?}");
+    assert!(has(
+        "config.toml:1: top: no such key; remove it; the sections are auth, gateway"
+    ));
+    assert!(has(
+        "config.toml:3: switch.gaurd: no such key; remove it; switch has allow, guard"
+    ));
+    assert!(has("config.toml:4: empty: no such key"));
+    assert!(has("config.toml:6: other.key: no such key"));
+    assert!(has(
+        "BATON__LOG__LEVLE: log.levle: no such key; remove it; log has format, level"
+    ));
+    assert!(has("BATON__log__level: BATON__log__level: no such key"));
+}
+
+#[test]
+fn other_variables_are_none_of_our_business() {
+    settings("", &[("BATON_PORT", "tcp://10.0.0.1:8787"), ("HOME", "/")]);
+}
+
+#[test]
+fn a_file_that_is_no_toml_is_told_by_line_and_never_quoted() {
+    let found = problem("[mongodb]\nuri = \"mongodb://u:hunter2@h\n", &[]);
+    assert!(found.starts_with("config.toml:2: not TOML: "), "{found}");
+    assert!(!found.contains("hunter2"), "{found}");
+}
+
+#[test]
+fn a_bad_uri_is_explained_without_its_password() {
+    let bad = [
+        "mongodb://user:hunter2%@host/db",
+        "mongodb://user:hun/ter2@host/db",
+        "mongodb://user:hunter2@host:port/db",
+        "mongodb://user:hunter2@host/db?nosuchoption=hunter2",
+        "mongodb://user:hunter2",
+        "postgres://user:hunter2@host/db",
+    ];
+    for uri in bad {
+        let error = load("", &[("MONGO_URI", uri)]).unwrap_err().to_string();
+        assert!(error.contains("\n  MONGO_URI: mongodb.uri: "), "{error}");
+        assert!(!error.contains("ter2"), "{error}");
+        assert_eq!(error.lines().count(), 2, "{error}");
+    }
+}
+
+#[test]
+fn an_option_that_only_librechats_driver_knows_is_named() {
+    let uri = "mongodb://user:pw@host/db?noSuchOption=1";
+    let error = load("", &[("MONGO_URI", uri)]).unwrap_err().to_string();
+    assert!(
+        error.contains("the driver knows no option \"nosuchoption\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn secrets_are_never_shown() {
+    let token = "hunter2-hunter2-hunter2-hunter2-hunter2";
+    let uri = "mongodb://user:hunter2@host/db";
+    let variables = [
+        ("BATON__MONGODB__URI", uri),
+        ("JWT_SECRET", token),
+        ("BATON__MCP__TOKEN", token),
+        ("BATON__METRICS__TOKEN", token),
+    ];
+    let shown = format!("{:#?}", settings("", &variables));
+    assert!(!shown.contains("hunter2"), "{shown}");
+    let short = problem("", &[("BATON__MCP__TOKEN", "hunter2")]);
+    assert!(!short.contains("hunter2"), "{short}");
+}
+
+#[test]
+fn settings_that_contradict_one_another_are_refused() {
+    let found = |text: &str| problem(text, &[]);
+    assert!(found("[state]\ndatabase = \"librechat\"").contains("is LibreChat's database"));
+    assert!(found("[auth]\nmode = \"librechat\"").starts_with("librechat.url: not set"));
+    assert!(found("[ops]\nlisten = \"127.0.0.1:8787\"").contains("is http.listen too"));
+    assert!(found("[switch]\nguard = \"2d\"\nretention = \"1d\"").contains("outlasts the record"));
+    let gateway = problems("[gateway]\nenabled = true", &[]);
+    assert!(gateway[0].starts_with("librechat.url: not set; the gateway"));
+    assert!(gateway[1].starts_with("ops.listen: not set; with the gateway"));
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused() {
+    for text in [
+        "[switch]\ntools = []",
+        "[switch]\ntools = [\"switch_agent_mcp_baton\"]",
+        "[switch]\ntools = [1]",
+        "[switch]\nservers = [\"a b\"]",
+        "[switch]\nallow = { Billing = [\"agent_b\"] }",
+        "[switch]\nallow = { agent_a = [\"Billing\"] }",
+        "[switch]\nspecs = { agent_a = \"\" }",
+        "[switch]\nnative_handoffs = \"true\"",
+        "[switch]\nretention = \"1h\"",
+        "[switch]\nguard = \"8d\"",
+        "[switch]\nguard = 60",
+        "[state]\ndatabase = \"a.b\"",
+        "[state]\ndatabase = \"admin\"",
+        "[librechat]\nurl = \"127.0.0.1:3080\"",
+        "[librechat]\nurl = \"http://user:pw@host\"",
+        "[librechat]\nconfig = \"/nowhere\"",
+        "[log]\nlevel = \"loud\"",
+        "mongodb = \"x\"",
+    ] {
+        assert_eq!(problems(text, &[]).len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_is_named_must_be_there() {
+    let error = Settings::load(Some(Path::new("/nowhere.toml")), []).unwrap_err();
+    assert!(error.to_string().contains("cannot read /nowhere.toml"));
+}

@@ -1,0 +1,24 @@
+//! The names of LibreChat's collections, as its mongoose models give them.
+
+/// Conversations (`Conversation`).
+pub const CONVERSATIONS: &str = "conversations";
+/// Messages (`Message`).
+pub const MESSAGES: &str = "messages";
+/// Agents (`Agent`).
+pub const AGENTS: &str = "agents";
+/// Users (`User`).
+pub const USERS: &str = "users";
+/// Who may do what with which resource (`AclEntry`, v0.8.0 on).
+pub const ACL_ENTRIES: &str = "aclentries";
+/// The named sets of permissions that entries are made from (`AccessRole`, v0.8.0 on); filled at
+/// every start of the server.
+pub const ACCESS_ROLES: &str = "accessroles";
+/// Groups of users (`Group`, v0.8.0 on).
+pub const GROUPS: &str = "groups";
+/// Roles and the features that each may use (`Role`).
+pub const ROLES: &str = "roles";
+/// Capabilities, such as `manage:agents` (`SystemGrant`, v0.8.5 on); filled at every start of the
+/// server.
+pub const SYSTEM_GRANTS: &str = "systemgrants";
+/// Projects, by which agents were shared up to v0.7.9 (`Project`).
+pub const PROJECTS: &str = "projects";

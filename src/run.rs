@@ -1,0 +1,229 @@
+//! `baton run`: the wiring of the daemon.
+
+use std::io;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use mongodb::Client;
+use mongodb::error::ErrorKind;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::backoff::Backoff;
+use crate::config::Settings;
+use crate::feed::{Checkpoints, Feed, FeedError, Source};
+use crate::health::Health;
+use crate::http::{self, ops};
+use crate::librechat::access::Access;
+use crate::librechat::change;
+use crate::librechat::specs::Specs;
+use crate::librechat::{Conversations, Messages, ToolNames};
+use crate::lifecycle::Lifecycle;
+use crate::mongo::connect;
+use crate::reconcile::{Context, Reconciler, Undone};
+use crate::switch::policy::AllowList;
+use crate::switch::store::Store;
+
+/// How many events wait between the stream and the dispatcher.
+const QUEUE: usize = 256;
+
+/// After a signal, work that waits for MongoDB is given up this much later, to be taken up by the
+/// next start. Less than [`crate::lifecycle::DRAIN`].
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The sockets, bound before anything else begins: an address that is taken is found at once.
+#[derive(Debug)]
+pub struct Listeners {
+    /// `http.listen`.
+    pub http: TcpListener,
+    /// `ops.listen`, where it has an address of its own.
+    pub ops: Option<TcpListener>,
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug, Error)]
+#[error("{key}: cannot listen on {address} ({source}); give another address, or stop what has it")]
+pub struct BindError {
+    key: &'static str,
+    address: SocketAddr,
+    source: io::Error,
+}
+
+impl Listeners {
+    /// Binds the addresses of the settings.
+    ///
+    /// # Errors
+    ///
+    /// Where an address is taken or not this machine's.
+    pub async fn bind(settings: &Settings) -> Result<Self, BindError> {
+        let http = bind("http.listen", settings.http.listen).await?;
+        let ops = match settings.ops.listen {
+            Some(address) => Some(bind("ops.listen", address).await?),
+            None => None,
+        };
+        Ok(Self { http, ops })
+    }
+}
+
+async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, BindError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| BindError {
+            key,
+            address,
+            source,
+        })
+}
+
+/// Runs the daemon until a signal, a failure or the cancelled token of `lifecycle`.
+pub async fn run(
+    settings: Settings,
+    specs: Specs,
+    listeners: Listeners,
+    lifecycle: Lifecycle,
+) -> ExitCode {
+    let health = Health::new();
+    info!(
+        version = env!("CARGO_PKG_VERSION"),
+        database = settings.mongodb.database,
+        state = settings.state.database,
+        "starting"
+    );
+    serve(listeners, &health, &lifecycle);
+    lifecycle.spawn(
+        "switches",
+        keep_switches(settings, specs, health.clone(), lifecycle.token()),
+    );
+    lifecycle.run(&health).await
+}
+
+fn serve(listeners: Listeners, health: &Health, lifecycle: &Lifecycle) {
+    let ops = ops::router(health.clone());
+    let (public, private) = match listeners.ops {
+        Some(listener) => (Router::new(), Some((listener, ops))),
+        None => (ops, None),
+    };
+    spawn("http", listeners.http, public, lifecycle);
+    if let Some((listener, router)) = private {
+        spawn("ops", listener, router, lifecycle);
+    }
+}
+
+fn spawn(name: &'static str, listener: TcpListener, router: Router, lifecycle: &Lifecycle) {
+    if let Ok(address) = listener.local_addr() {
+        info!(%address, "{name} listens");
+    }
+    lifecycle.spawn(name, http::serve(listener, router, lifecycle.token()));
+}
+
+/// Why the work on switches ended: an operator has to act.
+#[derive(Debug, Error)]
+enum Stuck {
+    #[error("mongodb.uri: {0}")]
+    Uri(mongodb::error::Error),
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    #[error(transparent)]
+    Work(#[from] Undone),
+}
+
+/// The daemon's work: the feed and the dispatcher, until `stop`.
+async fn keep_switches(
+    settings: Settings,
+    specs: Specs,
+    health: Health,
+    stop: CancellationToken,
+) -> Result<(), Stuck> {
+    let uri = settings.mongodb.uri.expose();
+    let Some(client) = patient_connect(uri, "switches", &health, &stop).await? else {
+        return Ok(());
+    };
+    let Some(stream_client) = patient_connect(uri, "stream", &health, &stop).await? else {
+        return Ok(());
+    };
+    let librechat = client.database(&settings.mongodb.database);
+    let state = client.database(&settings.state.database);
+    let switch = settings.switch;
+    let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server);
+    let fingerprint = change::fingerprint(&change::pipeline(&tools));
+    let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
+    let abandon = CancellationToken::new();
+    let context = Context {
+        conversations: Conversations::new(&librechat),
+        messages: Messages::new(&librechat),
+        access: Access::new(librechat.clone()),
+        specs,
+        allow: AllowList::new(switch.allow),
+        tools: tools.clone(),
+        store: Store::new(&state, switch.retention),
+        guard: switch.guard,
+        health: health.clone(),
+        abandon: abandon.clone(),
+    };
+    let source = Source {
+        database: stream_client.database(&settings.mongodb.database),
+        messages: Messages::new(&librechat),
+        tools,
+        checkpoints: checkpoints.clone(),
+        guard: switch.guard,
+    };
+    let (deliver, deliveries) = mpsc::channel(QUEUE);
+    let feed = Feed::new(source, deliver, health);
+    let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries);
+
+    // Where one of them fails, the other is to save what it holds.
+    let stop = stop.child_token();
+    let run_feed = async {
+        let outcome = feed.run(stop.clone()).await;
+        stop.cancel();
+        outcome
+    };
+    let run_reconciler = async {
+        let outcome = reconciler.run(stop.clone()).await;
+        stop.cancel();
+        outcome
+    };
+    let lose_patience = async {
+        stop.cancelled().await;
+        tokio::time::sleep(PATIENCE).await;
+        abandon.cancel();
+        std::future::pending::<()>().await;
+    };
+    let (fed, reconciled) = tokio::select! {
+        outcomes = async { tokio::join!(run_feed, run_reconciler) } => outcomes,
+        () = lose_patience => return Ok(()),
+    };
+    fed?;
+    reconciled?;
+    Ok(())
+}
+
+/// Resolving the names of a `mongodb+srv` address may fail for a while. `None`: it is time to end.
+async fn patient_connect(
+    uri: &str,
+    purpose: &str,
+    health: &Health,
+    stop: &CancellationToken,
+) -> Result<Option<Client>, Stuck> {
+    let mut backoff = Backoff::for_mongodb();
+    loop {
+        match connect(uri, purpose).await {
+            Ok(client) => return Ok(Some(client)),
+            Err(error) if matches!(*error.kind, ErrorKind::DnsResolve { .. }) => {
+                warn!(%error, "the hosts of mongodb.uri cannot be resolved; tried again");
+                health.stream_lost(error.to_string());
+            }
+            Err(error) => return Err(Stuck::Uri(error)),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.next_wait()) => {}
+            () = stop.cancelled() => return Ok(None),
+        }
+    }
+}
