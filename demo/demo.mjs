@@ -64,10 +64,10 @@ async function main() {
   say('own watches which agent each conversation names.');
 
   const scene = await stage();
-  let kept = await withoutBaton(scene);
+  const lost = await withoutBaton(scene);
   const baton = await startBaton(scene.uri);
   opened.push(baton.stop);
-  kept = (await withBaton(scene, baton)) && kept;
+  const kept = await withBaton(scene, baton, lost);
   if (attended && kept && !interrupted.signal.aborted) {
     watched = true;
     await live(scene, interrupted.signal);

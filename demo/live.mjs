@@ -46,7 +46,8 @@ export async function live({ steps, observer, users, agents }, signal) {
     count.switches += to ? 1 : 0;
     count.lost += right ? 0 : 1;
     count.worst = Math.max(count.worst, wrong);
-    const what = to ? `${agent.name} → ${bold(to.name)}${stopped ? ', stopped' : ''}` : `${agent.name} answers`;
+    const how = `${stopped ? ', stopped' : ''}${lateStart ? ', a fast model' : ''}`;
+    const what = to ? `${agent.name} → ${bold(to.name)}${how}` : `${agent.name} answers`;
     const outcome = to ? (right ? good(`kept, wrong for ${duration(wrong)}`) : bad('lost')) : '';
     say(`  ${dim(new Date().toTimeString().slice(0, 8))}  ${user.name.padEnd(5)} ${what}  ${outcome}`);
     return expected;

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { SERVER } from './turns.mjs';
 import { until } from './until.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -57,7 +58,7 @@ export async function startMongod(MongoClient) {
   };
 }
 
-/** Baton as an operator runs it: LibreChat's MONGO_URI, and where to listen. */
+/** Baton as an operator runs it: LibreChat's MONGO_URI, whose tool to trust, and where to listen. */
 export async function startBaton(uri) {
   const program = process.env.BATON;
   const listen = `127.0.0.1:${await freePort()}`;
@@ -70,7 +71,7 @@ export async function startBaton(uri) {
   const [command, ...args] = [...wrapper, 'run'];
   const baton = spawn(command, args, {
     cwd: folder,
-    env: { MONGO_URI: uri, BATON__HTTP__LISTEN: listen },
+    env: { MONGO_URI: uri, BATON__SWITCH__SERVERS: SERVER, BATON__HTTP__LISTEN: listen },
     stdio: ['ignore', output, output],
     detached: true,
   });

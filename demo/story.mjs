@@ -22,6 +22,7 @@ function telling(user, agent, to) {
   return (millis, what) => moment(millis, told[what]);
 }
 
+/** Answers with the chat, whose switch is lost. */
 export async function withoutBaton({ steps, observer, users: [ann], agents }) {
   const [reception, billing] = agents;
   heading('Without Baton');
@@ -32,16 +33,18 @@ export async function withoutBaton({ steps, observer, users: [ann], agents }) {
   const stands = observer.agent(chat.conversation);
   say();
   say(`  The conversation is with ${bad(nameOf(agents, stands))}. ${bad('The switch is lost')}: ${ann.name}'s next message goes to`);
-  say(`  Reception again, and nothing will ever change that.`);
-  return stands === reception.id;
+  say(`  Reception again.`);
+  return chat;
 }
 
-export async function withBaton(scene, baton) {
+/** `lost`: the chat that was left with the wrong agent. Whether all went well. */
+export async function withBaton(scene, baton, lost) {
   const { uri, observer, users, agents, steps } = scene;
-  const [, ben, cleo, dan] = users;
+  const [ann, ben, cleo, dan] = users;
   const [reception, billing, repairs] = agents;
   heading('With Baton beside it');
-  say(`  ${dim(`baton run, process ${baton.pid}, with nothing but LibreChat's MONGO_URI; its log: .cache/demo/baton.log`)}`);
+  say(dim(`  baton run (process ${baton.pid}), set up with LibreChat's MONGO_URI and the name of the MCP server whose`));
+  say(dim('  switch_agent tool it may trust; its log: .cache/demo/baton.log'));
   const outcomes = new Map();
 
   /** Plays a turn, waits for the outcome, and says what it was. */
@@ -64,6 +67,16 @@ export async function withBaton(scene, baton) {
     say(`  ${good(`${user.name}'s conversation is with ${stands}`)}: ${cost}.`);
   }
 
+  say();
+  const found = await observer.comesTo(lost.conversation, billing.id, PATIENCE);
+  outcomes.set(lost, billing);
+  if (found) {
+    say(`  It has looked through the recent messages and found ${ann.name}'s switch, made while it was not there:`);
+    say(`  ${good(`${ann.name}'s conversation is with ${billing.name}`)} after all.`);
+  } else {
+    say(`  ${bad(`It has not found ${ann.name}'s switch, made while it was not there.`)}`);
+  }
+
   const chats = [ben, cleo, dan].map((user) => new Chat(steps, user));
   const [bens, cleos, dans] = chats;
   for (const chat of chats) {
@@ -75,6 +88,7 @@ export async function withBaton(scene, baton) {
     to: repairs,
     lateStart: true,
   });
+  say(dim('  (A plain tool does not tell Baton; the saved answer does. Baton\'s own tool would have told it at once.)'));
   await play(dans, dan, {
     told: `${dan.name} stops the turn.`,
     to: billing,

@@ -4,6 +4,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { NO_PARENT } from '../tests/librechat/turn.mjs';
 
+/** The MCP server whose plain tool switches: one of an operator's own, which Baton is told to trust. */
+export const SERVER = 'switcher';
+
 /** Milliseconds after the user's message. */
 const MEASURED = { start: 20, tool: 25, response: 80, end: 95, lateStart: 40 };
 
@@ -15,7 +18,7 @@ function switchCall(turn, target) {
     type: 'tool_call',
     tool_call: {
       id: `call_${randomUUID()}`,
-      name: 'switch_agent_mcp_baton-demo',
+      name: `switch_agent_mcp_${SERVER}`,
       args: JSON.stringify({ agent_id: target.id }),
       type: 'tool_call',
       progress: 1,
