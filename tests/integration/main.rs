@@ -18,4 +18,5 @@ mod harness;
 mod access;
 mod librechat;
 mod mongod;
+mod recordings;
 mod replay;
