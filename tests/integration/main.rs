@@ -20,3 +20,4 @@ mod librechat;
 mod mongod;
 mod recordings;
 mod replay;
+mod switches;
