@@ -18,6 +18,7 @@ mod harness;
 mod access;
 mod librechat;
 mod mongod;
+mod orders;
 mod recordings;
 mod replay;
 mod switches;
