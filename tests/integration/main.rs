@@ -20,6 +20,7 @@ mod check;
 mod librechat;
 mod mongod;
 mod orders;
+mod real_calls;
 mod recordings;
 mod replay;
 mod stream;

@@ -240,7 +240,7 @@ fn hostile() -> Vec<Bson> {
         }.into()]),
         Bson::Array(vec![parts::call("switch_agent", "agent_x", &"[".repeat(100_000))]),
         Bson::Array(vec![parts::call("switch_agent", "agent_x", &"{\"a\":".repeat(20_000))]),
-        Bson::Array(vec![parts::call("switch_agent", "agent_x", &"x".repeat(5_000_000))]),
+        Bson::Array(vec![parts::call("switch_agent", "agent_x", &"x".repeat(200_000))]),
         doc! { "$where": "1", "a.b": { "$gt": "" } }.into(),
     ]
 }
