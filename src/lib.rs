@@ -13,4 +13,5 @@ pub mod mongo;
 pub mod reconcile;
 pub mod run;
 pub mod switch;
+pub mod switches;
 pub mod telemetry;
