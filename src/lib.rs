@@ -4,6 +4,7 @@ pub mod backoff;
 pub mod check;
 pub mod cli;
 pub mod config;
+mod digest;
 pub mod feed;
 pub mod health;
 pub mod http;

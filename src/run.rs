@@ -195,12 +195,12 @@ async fn keep_switches(
         abandon.cancel();
         std::future::pending::<()>().await;
     };
-    let (fed, reconciled) = tokio::select! {
+    let (read, worked) = tokio::select! {
         outcomes = async { tokio::join!(run_feed, run_reconciler) } => outcomes,
         () = lose_patience => return Ok(()),
     };
-    fed?;
-    reconciled?;
+    read?;
+    worked?;
     Ok(())
 }
 

@@ -231,15 +231,12 @@ impl Context {
         match newer {
             None => Ok(After::Closed),
             Some(switch) => {
-                *open = Open::new(switch, open.begun_from_spec, self.left(open.deadline));
+                let left = open.deadline.saturating_duration_since(Instant::now());
+                *open = *Open::new(switch, open.begun_from_spec, left);
                 open.next_look = Instant::now();
                 Ok(After::Open)
             }
         }
-    }
-
-    fn left(&self, deadline: Instant) -> std::time::Duration {
-        deadline.saturating_duration_since(Instant::now())
     }
 
     async fn supersede(&self, open: &Open, later: Later) -> Result<After, Undone> {

@@ -17,7 +17,7 @@ pub struct Baton {
     address: SocketAddr,
     child: Child,
     /// Holds the configuration file, where there is one.
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 impl Baton {
@@ -40,7 +40,7 @@ impl Baton {
         std::fs::write(&file, config).expect("a file in a temporary folder");
         let file = file.to_str().expect("a plain path").to_owned();
         let mut baton = Self::launch_with(db, &["--config", &file], &[]);
-        baton._folder = Some(folder);
+        baton.folder = Some(folder);
         baton.ready().await;
         baton
     }
@@ -70,7 +70,7 @@ impl Baton {
             command,
             address,
             child,
-            _folder: None,
+            folder: None,
         }
     }
 
