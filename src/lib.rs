@@ -1,11 +1,16 @@
 //! Baton makes agent handoffs in LibreChat permanent.
 
+pub mod backoff;
 pub mod check;
 pub mod cli;
 pub mod config;
+pub mod feed;
 pub mod health;
 pub mod http;
 pub mod librechat;
 pub mod lifecycle;
+pub mod mongo;
+pub mod reconcile;
 pub mod run;
+pub mod switch;
 pub mod telemetry;

@@ -3,16 +3,38 @@
 use std::io;
 use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
+use mongodb::Client;
+use mongodb::error::ErrorKind;
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tracing::info;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
 
+use crate::backoff::Backoff;
 use crate::config::Settings;
+use crate::feed::{Checkpoints, Feed, FeedError, Source};
 use crate::health::Health;
 use crate::http::{self, ops};
+use crate::librechat::access::Access;
+use crate::librechat::change;
+use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
+use crate::mongo::connect;
+use crate::reconcile::{Context, Reconciler, Undone};
+use crate::switch::policy::AllowList;
+use crate::switch::store::Store;
+
+/// How many events wait between the stream and the dispatcher.
+const QUEUE: usize = 256;
+
+/// After a signal, work that waits for MongoDB is given up this much later, to be taken up by the
+/// next start. Less than [`crate::lifecycle::DRAIN`].
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The sockets, bound before anything else begins: an address that is taken is found at once.
 #[derive(Debug)]
@@ -68,6 +90,10 @@ pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle)
         "starting"
     );
     serve(listeners, &health, &lifecycle);
+    lifecycle.spawn(
+        "switches",
+        keep_switches(settings, health.clone(), lifecycle.token()),
+    );
     lifecycle.run(&health).await
 }
 
@@ -88,4 +114,109 @@ fn spawn(name: &'static str, listener: TcpListener, router: Router, lifecycle: &
         info!(%address, "{name} listens");
     }
     lifecycle.spawn(name, http::serve(listener, router, lifecycle.token()));
+}
+
+/// Why the work on switches ended: an operator has to act.
+#[derive(Debug, Error)]
+enum Stuck {
+    #[error("mongodb.uri: {0}")]
+    Uri(mongodb::error::Error),
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    #[error(transparent)]
+    Work(#[from] Undone),
+}
+
+/// The daemon's work: the feed and the dispatcher, until `stop`.
+async fn keep_switches(
+    settings: Settings,
+    health: Health,
+    stop: CancellationToken,
+) -> Result<(), Stuck> {
+    let uri = settings.mongodb.uri.expose();
+    let Some(client) = patient_connect(uri, "switches", &health, &stop).await? else {
+        return Ok(());
+    };
+    let Some(stream_client) = patient_connect(uri, "stream", &health, &stop).await? else {
+        return Ok(());
+    };
+    let librechat = client.database(&settings.mongodb.database);
+    let state = client.database(&settings.state.database);
+    let switch = settings.switch;
+    let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server);
+    let fingerprint = change::fingerprint(&change::pipeline(&tools));
+    let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
+    let abandon = CancellationToken::new();
+    let context = Context {
+        conversations: Conversations::new(&librechat),
+        messages: Messages::new(&librechat),
+        access: Access::new(librechat.clone()),
+        specs: settings.specs,
+        allow: AllowList::new(switch.allow),
+        tools: tools.clone(),
+        store: Store::new(&state, switch.retention),
+        guard: switch.guard,
+        health: health.clone(),
+        abandon: abandon.clone(),
+    };
+    let source = Source {
+        database: stream_client.database(&settings.mongodb.database),
+        messages: Messages::new(&librechat),
+        tools,
+        checkpoints: checkpoints.clone(),
+        guard: switch.guard,
+    };
+    let (deliver, deliveries) = mpsc::channel(QUEUE);
+    let feed = Feed::new(source, deliver, health);
+    let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries);
+
+    // Where one of them fails, the other is to save what it holds.
+    let stop = stop.child_token();
+    let run_feed = async {
+        let outcome = feed.run(stop.clone()).await;
+        stop.cancel();
+        outcome
+    };
+    let run_reconciler = async {
+        let outcome = reconciler.run(stop.clone()).await;
+        stop.cancel();
+        outcome
+    };
+    let lose_patience = async {
+        stop.cancelled().await;
+        tokio::time::sleep(PATIENCE).await;
+        abandon.cancel();
+        std::future::pending::<()>().await;
+    };
+    let (fed, reconciled) = tokio::select! {
+        outcomes = async { tokio::join!(run_feed, run_reconciler) } => outcomes,
+        () = lose_patience => return Ok(()),
+    };
+    fed?;
+    reconciled?;
+    Ok(())
+}
+
+/// Resolving the names of a `mongodb+srv` address may fail for a while. `None`: it is time to end.
+async fn patient_connect(
+    uri: &str,
+    purpose: &str,
+    health: &Health,
+    stop: &CancellationToken,
+) -> Result<Option<Client>, Stuck> {
+    let mut backoff = Backoff::for_mongodb();
+    loop {
+        match connect(uri, purpose).await {
+            Ok(client) => return Ok(Some(client)),
+            Err(error) if matches!(*error.kind, ErrorKind::DnsResolve { .. }) => {
+                warn!(%error, "the hosts of mongodb.uri cannot be resolved; tried again");
+                health.stream_lost(error.to_string());
+            }
+            Err(error) => return Err(Stuck::Uri(error)),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.next_wait()) => {}
+            () = stop.cancelled() => return Ok(None),
+        }
+    }
 }

@@ -3,8 +3,20 @@
 //! Nothing outside this folder names a field or a collection of LibreChat's.
 
 pub mod access;
+pub mod change;
+pub mod conversation;
 mod ids;
+pub mod peek;
+mod raw;
+mod responses;
 pub mod schema;
 pub mod specs;
+pub mod tool_call;
+pub mod turn;
 
+pub use change::{Change, ContentSet, ConversationChange, Response};
+pub use conversation::{Conversation, Conversations, Expected};
 pub use ids::{AgentId, ConversationId, ConversationKey, MessageId, TenantId, UserId};
+pub use specs::SpecPatch;
+pub use tool_call::{NoSwitch, SwitchCall, ToolNames};
+pub use turn::{MessageHead, Messages, Turn, TurnRef};

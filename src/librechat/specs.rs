@@ -5,16 +5,16 @@
 //! from the spec (`api/server/middleware/buildEndpointOption.js`, v0.8.0 to v0.8.8-rc1).
 
 mod config_file;
+mod error;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-
-use thiserror::Error;
 
 use self::config_file::{ModelSpec, ModelSpecs};
 use super::AgentId;
 
 pub use self::config_file::ConfigFileError;
+pub use self::error::SpecsError;
 
 /// A model spec, as a conversation names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,53 +38,6 @@ pub enum SpecPatch<'a> {
     Clear,
     /// Do not switch: LibreChat would go on with the old agent, or refuse the next turn.
     Refuse,
-}
-
-/// Why agents and model specs do not go together.
-#[derive(Debug, Error)]
-pub enum SpecsError {
-    /// LibreChat's configuration file is of no use.
-    #[error(transparent)]
-    ConfigFile(#[from] ConfigFileError),
-    /// LibreChat has no spec of this name.
-    #[error(
-        "switch.specs: {agent} = {spec:?}: librechat.yaml has no such model spec; it has {known}"
-    )]
-    Unknown {
-        /// The agent it is for.
-        agent: AgentId,
-        /// The name.
-        spec: String,
-        /// The names that there are.
-        known: String,
-    },
-    /// The spec is for a model, not for an agent: LibreChat refuses a turn with it and an agent
-    /// ("Model spec mismatch").
-    #[error(
-        "switch.specs: {agent} = {spec:?}: this model spec is for the endpoint {endpoint:?}; \
-         an agent needs one whose preset has the endpoint \"agents\""
-    )]
-    NotForAgents {
-        /// The agent it is for.
-        agent: AgentId,
-        /// The name.
-        spec: String,
-        /// The spec's endpoint.
-        endpoint: String,
-    },
-    /// The spec runs another agent, and is enforced.
-    #[error(
-        "switch.specs: {agent} = {spec:?}: modelSpecs.enforce is on, and this model spec runs \
-         {runs}; name one whose preset has the agent_id {agent}"
-    )]
-    RunsAnother {
-        /// The agent it is for.
-        agent: AgentId,
-        /// The name.
-        spec: String,
-        /// What the spec runs.
-        runs: String,
-    },
 }
 
 /// The model spec of each agent.

@@ -8,18 +8,28 @@
     reason = "benches include this folder too and use only a part of it"
 )]
 
+mod address;
+mod baton;
+mod before;
 mod database;
+pub mod events;
 mod keeper;
 mod librechat;
 mod mongod;
 pub mod parts;
 mod people;
+pub mod recording;
+mod replay;
 mod turn;
 mod wait;
 
+pub use address::free_address;
+pub use baton::Baton;
 pub use database::TestDb;
 pub use librechat::LibreChat;
 pub use mongod::{Mongod, Topology};
 pub use people::{Agent, User};
+pub use recording::{Effect, Recording, Write};
+pub use replay::{Pace, Replay};
 pub use turn::{Turn, uuid};
 pub use wait::{eventually, holds};

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -13,6 +12,7 @@ use mongodb::options::ClientOptions;
 use tokio::sync::OnceCell;
 
 use super::TestDb;
+use super::address::free_address;
 use super::keeper::Keeper;
 use super::wait::eventually;
 
@@ -49,7 +49,7 @@ impl Mongod {
 
     /// A server of the caller's own, to be killed, paused and restarted at will.
     pub async fn start(topology: Topology) -> Self {
-        let port = free_port();
+        let port = free_address().port();
         let (keeper, folder) = Keeper::of(&arguments(port, topology));
         let mongod = Self {
             port,
@@ -226,14 +226,6 @@ fn arguments(port: u16, topology: Topology) -> Vec<String> {
         arguments.push("--keyFile=key");
     }
     arguments.into_iter().map(str::to_owned).collect()
-}
-
-/// A port below those that the system gives to outgoing connections, so that a server can have it
-/// back after a restart.
-fn free_port() -> u16 {
-    std::iter::repeat_with(|| fastrand::u16(20_000..32_000))
-        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .expect("a free port")
 }
 
 fn write_key(path: &Path) {

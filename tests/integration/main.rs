@@ -15,6 +15,8 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod access;
 mod check;
 mod librechat;
 mod mongod;
+mod replay;

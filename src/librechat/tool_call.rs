@@ -1,0 +1,226 @@
+//! Which saved tool calls are real switches (a response's `content` parts).
+//!
+//! A part as LibreChat saves it (v0.8.8; `agentId` in multi-agent runs only):
+//! `{"type":"tool_call","tool_call":{"id","name","args","output",…},"agentId"}`.
+//! v0.8.0 wraps the output as an MCP content list: `[{"type":"text","text":"{…}"}]`.
+
+use std::collections::BTreeSet;
+
+use mongodb::bson::{Bson, RawBsonRef, RawDocument};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::{AgentId, ConversationId, raw::Lenient};
+
+/// LibreChat joins a tool's name and its MCP server's with this
+/// (`Constants.mcp_delimiter` in `packages/data-provider/src/config.ts`).
+const MCP_DELIMITER: &str = "_mcp_";
+
+/// An output longer than this is no answer of a switch tool, in bytes.
+const OUTPUT_LIMIT: usize = 64 * 1024;
+
+/// The tool names whose calls count: each tool alone, and of each trusted MCP server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolNames {
+    names: BTreeSet<String>,
+    own: BTreeSet<String>,
+}
+
+impl ToolNames {
+    /// `tools` alone and with each of `servers`; `own_server` is Baton's own MCP server.
+    #[must_use]
+    pub fn new(tools: &[String], servers: &[String], own_server: &str) -> Self {
+        let of = |server: &str| {
+            tools
+                .iter()
+                .map(move |tool| format!("{tool}{MCP_DELIMITER}{server}"))
+                .collect::<Vec<_>>()
+        };
+        let own: BTreeSet<String> = of(own_server).into_iter().collect();
+        let names = tools
+            .iter()
+            .cloned()
+            .chain(servers.iter().flat_map(|server| of(server)))
+            .chain(own.iter().cloned())
+            .collect();
+        Self { names, own }
+    }
+
+    /// Whether a call of this name counts.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Whether this is the name of Baton's own tool.
+    #[must_use]
+    pub fn is_own(&self, name: &str) -> bool {
+        self.own.contains(name)
+    }
+
+    /// All names, for a query.
+    #[must_use]
+    pub fn to_bson(&self) -> Bson {
+        self.names.iter().cloned().collect::<Vec<_>>().into()
+    }
+}
+
+/// A tool call that says it switched the conversation's agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchCall {
+    /// The provider's id of the call; not always unique (`call_0`).
+    pub tool_call_id: Option<String>,
+    /// The target.
+    pub to: AgentId,
+    /// What the model gave as its reason; never logged.
+    pub reason: Option<String>,
+    /// The id that Baton's own tool gave the call.
+    pub switch_id: Option<String>,
+    /// Whether the tool is Baton's own.
+    pub own: bool,
+    /// Identifies the part by all that it says: id, name, arguments and output.
+    pub fingerprint: String,
+}
+
+/// Why a call is no switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSwitch {
+    /// Not a tool call of a trusted name.
+    #[error("not a call of a trusted switch tool")]
+    NotATrustedTool,
+    /// No output, or none that is the answer of a switch tool.
+    #[error("the output is not the answer of a switch tool")]
+    NoAnswer,
+    /// The tool itself reported a failure.
+    #[error("the tool reported a failure")]
+    Failed,
+    /// The output names another conversation: copied by a fork, a duplicate or an import.
+    #[error("the output names another conversation")]
+    OtherConversation,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    action: Option<String>,
+    agent_id: Option<String>,
+    conversation_id: Option<String>,
+    reason: Option<String>,
+    switch_id: Option<String>,
+    status: Option<String>,
+    success: Option<bool>,
+}
+
+impl SwitchCall {
+    /// Reads a content part of a response in `conversation`.
+    ///
+    /// # Errors
+    ///
+    /// Why the part is no switch. That is the rule, not the exception.
+    pub fn read(
+        part: &RawDocument,
+        names: &ToolNames,
+        conversation: &ConversationId,
+    ) -> Result<Self, NoSwitch> {
+        let call = part
+            .document("tool_call")
+            .filter(|_| part.text("type") == Some("tool_call"))
+            .ok_or(NoSwitch::NotATrustedTool)?;
+        let name = call
+            .text("name")
+            .filter(|name| names.contains(name))
+            .ok_or(NoSwitch::NotATrustedTool)?;
+        let answer = answer(call).ok_or(NoSwitch::NoAnswer)?;
+        if answer
+            .action
+            .as_deref()
+            .is_some_and(|action| action != "switch_agent")
+        {
+            return Err(NoSwitch::NoAnswer);
+        }
+        let succeeded = match answer.status.as_deref() {
+            Some(status) => status == "success",
+            None => answer.success == Some(true),
+        };
+        if !succeeded {
+            return Err(NoSwitch::Failed);
+        }
+        if answer
+            .conversation_id
+            .as_deref()
+            .is_some_and(|named| named != conversation.as_str())
+        {
+            return Err(NoSwitch::OtherConversation);
+        }
+        let to = answer
+            .agent_id
+            .filter(|id| !id.is_empty())
+            .ok_or(NoSwitch::NoAnswer)?;
+        Ok(Self {
+            tool_call_id: call.text("id").map(str::to_owned),
+            to: AgentId::from(to),
+            reason: answer.reason,
+            switch_id: answer.switch_id,
+            own: names.is_own(name),
+            fingerprint: fingerprint(call),
+        })
+    }
+}
+
+/// Identifies a saved call by its id, name, arguments and output, whatever their types.
+#[must_use]
+pub fn fingerprint(call: &RawDocument) -> String {
+    let mut hash = Sha256::new();
+    for key in ["id", "name", "args", "output"] {
+        let value = call.value(key).map_or_else(Vec::new, canonical);
+        hash.update(u64::try_from(value.len()).unwrap_or(u64::MAX).to_le_bytes());
+        hash.update(value);
+    }
+    hash.finalize()[..16]
+        .iter()
+        .fold(String::with_capacity(32), |mut text, byte| {
+            use std::fmt::Write;
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+fn canonical(value: RawBsonRef<'_>) -> Vec<u8> {
+    match value {
+        RawBsonRef::String(text) => text.as_bytes().to_vec(),
+        RawBsonRef::Document(document) => document.as_bytes().to_vec(),
+        RawBsonRef::Array(array) => array.as_bytes().to_vec(),
+        other => format!("{other:?}").into_bytes(),
+    }
+}
+
+/// The tool's answer, out of a plain JSON text or out of an MCP content list.
+fn answer(call: &RawDocument) -> Option<Answer> {
+    match call.value("output")? {
+        RawBsonRef::String(text) => answer_in_text(text),
+        RawBsonRef::Array(list) => list
+            .into_iter()
+            .flatten()
+            .find_map(|item| answer_in_text(item.as_document()?.text("text")?)),
+        RawBsonRef::Document(document) => answer_in_text(document.text("text")?),
+        _ => None,
+    }
+}
+
+fn answer_in_text(text: &str) -> Option<Answer> {
+    #[derive(Deserialize)]
+    struct Item {
+        text: Option<String>,
+    }
+    if text.len() > OUTPUT_LIMIT {
+        return None;
+    }
+    match text.trim_start().as_bytes().first()? {
+        b'{' => serde_json::from_str(text).ok(),
+        b'[' => serde_json::from_str::<Vec<Item>>(text)
+            .ok()?
+            .into_iter()
+            .filter_map(|item| item.text)
+            .find_map(|inner| serde_json::from_str(&inner).ok()),
+        _ => None,
+    }
+}

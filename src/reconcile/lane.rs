@@ -1,0 +1,90 @@
+//! One conversation's share of the work: what is to be done, in order, and the switch it guards.
+
+use std::{collections::VecDeque, time::Duration};
+
+use mongodb::bson::{Timestamp, oid::ObjectId};
+use tokio::time::Instant;
+
+use super::watermark::Seq;
+use crate::{
+    backoff::Backoff,
+    librechat::{ConversationChange, Response},
+    switch::record::Switch,
+};
+
+/// The first timed look at a turn: LibreChat touches U about 10 ms after it saved R.
+const FIRST_LOOK: Duration = Duration::from_millis(25);
+
+/// Timed looks come no rarer than this.
+const RAREST_LOOK: Duration = Duration::from_secs(60);
+
+/// A piece of work on a conversation.
+#[derive(Debug)]
+pub(super) enum Task {
+    /// A response with calls of switch tools; if it was made before `not_before`, it is too old.
+    Learn {
+        response: Response,
+        not_before: Timestamp,
+    },
+    /// The conversation's agent was written.
+    Written(ConversationChange),
+    /// Look at the open switch.
+    Look,
+    /// Another instance, or this one before a restart, left this switch open.
+    Adopt(Box<Switch>),
+}
+
+/// A switch that is guarded.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) switch: Switch,
+    /// Whether the conversation was begun from a model spec.
+    pub(super) begun_from_spec: bool,
+    /// No end of the turn is waited for after this.
+    pub(super) deadline: Instant,
+    /// When to look next.
+    pub(super) next_look: Instant,
+    pace: Backoff,
+}
+
+impl Open {
+    pub(super) fn new(mut switch: Switch, begun_from_spec: bool, left: Duration) -> Self {
+        // Ten thousand of these are held: what only the record needs is not.
+        switch.reason = None;
+        let mut open = Self {
+            switch,
+            begun_from_spec,
+            deadline: Instant::now() + left,
+            next_look: Instant::now(),
+            pace: Backoff::new(FIRST_LOOK, RAREST_LOOK),
+        };
+        open.look_later();
+        open
+    }
+
+    /// Looks later, and later each time.
+    pub(super) fn look_later(&mut self) {
+        self.next_look =
+            (Instant::now() + self.pace.next_wait()).min(self.deadline.max(Instant::now()));
+    }
+
+    /// Something has happened: looks soon again.
+    pub(super) fn look_soon(&mut self) {
+        self.pace.reset();
+        self.look_later();
+    }
+
+    pub(super) fn is_overdue(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+}
+
+/// A conversation's queue and state. While work is done on it, the state is with the worker.
+#[derive(Debug, Default)]
+pub(super) struct Lane {
+    pub(super) queue: VecDeque<(Option<Seq>, Task)>,
+    pub(super) busy: bool,
+    pub(super) open: Option<Open>,
+    /// The conversation's `_id`, by which changes of it are recognised.
+    pub(super) conversation: Option<ObjectId>,
+}

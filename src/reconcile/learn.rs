@@ -1,0 +1,435 @@
+//! Learning of a switch: from a saved response to a record, and to the target in force.
+
+use std::time::Duration;
+
+use mongodb::bson::{Timestamp, oid::ObjectId};
+
+use super::{
+    context::{Context, Undone},
+    guard::After,
+    lane::Open,
+};
+use crate::{
+    librechat::{
+        AgentId, Conversation, Expected, MessageHead, Response, SpecPatch, SwitchCall, Turn,
+        TurnRef, access::Verdict,
+    },
+    switch::{
+        decide::{Guard, later_turn},
+        record::{Origin, Status, Switch},
+        store::Recorded,
+    },
+};
+
+/// What is read once before anything is decided.
+struct Scene {
+    conversation: Option<Conversation>,
+    turn: Turn,
+    /// Fingerprints of the calls that older siblings of the response hold.
+    copied: Vec<String>,
+    existing: Option<Switch>,
+    /// Whether the user may be switched to the target of the last call.
+    verdict: Verdict,
+}
+
+impl Context {
+    /// Learns what a response's calls say. Returns the switch to guard: the one that was open, or
+    /// the new one.
+    pub(super) async fn learn(
+        &self,
+        mut open: Option<Open>,
+        response: &Response,
+        not_before: Timestamp,
+    ) -> (Option<Open>, Option<ObjectId>, Result<(), Undone>) {
+        let mut conversation = None;
+        let outcome = self
+            .try_learn(&mut open, response, not_before, &mut conversation)
+            .await;
+        (open, conversation, outcome)
+    }
+
+    async fn try_learn(
+        &self,
+        open: &mut Option<Open>,
+        response: &Response,
+        not_before: Timestamp,
+        conversation: &mut Option<ObjectId>,
+    ) -> Result<(), Undone> {
+        let calls = self.calls_of(response);
+        let Some(last) = calls.last() else {
+            return Ok(());
+        };
+        if is_too_old(response.object_id, not_before) {
+            return Ok(());
+        }
+        let scene = self.survey(response, &last.to).await?;
+        *conversation = scene.conversation.as_ref().map(|c| c.object_id);
+        if scene.conversation.as_ref().is_some_and(|c| c.exempt) {
+            tracing::debug!("a switch in a conversation that is left alone");
+            return Ok(());
+        }
+        let known = scene
+            .existing
+            .as_ref()
+            .map_or(&[][..], |switch| &switch.calls);
+        let news: Vec<&SwitchCall> = calls
+            .iter()
+            .filter(|call| !known.contains(&call.fingerprint))
+            .filter(|call| !scene.copied.contains(&call.fingerprint))
+            .collect();
+        if news.is_empty() {
+            return self.resume(open, &scene).await;
+        }
+        // The last successful switch of a turn wins.
+        for call in news.iter().rev() {
+            match self
+                .refusal(call, call.to == last.to, response, &scene)
+                .await?
+            {
+                None => return self.accept(open, call, &calls, response, &scene).await,
+                Some(why) => {
+                    self.refuse(open.as_ref(), call, response, &scene, &why)
+                        .await?
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn calls_of(&self, response: &Response) -> Vec<SwitchCall> {
+        response
+            .calls
+            .iter()
+            .filter_map(|part| {
+                SwitchCall::read(part, &self.tools, &response.key.conversation)
+                    .inspect_err(|why| tracing::debug!(message = %response.id, %why, "no switch"))
+                    .ok()
+            })
+            // A call of Baton's own tool counts by the id that Baton gave it.
+            .filter(|call| !call.own)
+            .collect()
+    }
+
+    async fn survey(&self, response: &Response, target: &AgentId) -> Result<Scene, Undone> {
+        let key = &response.key;
+        let turn = TurnRef {
+            user_message: response.parent.clone(),
+            user_object: None,
+            response: Some(response.id.clone()),
+            floor: Some(response.object_id),
+        };
+        let (seen, existing, verdict) = tokio::join!(
+            async {
+                // The order matters, as in a look.
+                let conversation = self
+                    .patiently("reading the conversation", || self.conversations.read(key))
+                    .await?;
+                let turn = self
+                    .patiently("reading the turn", || self.messages.turn(key, &turn))
+                    .await?;
+                Ok((conversation, turn))
+            },
+            self.patiently("reading the turn's record", || self
+                .store
+                .of_turn(key, &response.id)),
+            self.verdict(response, target),
+        );
+        let (conversation, turn) = seen?;
+        let older: Vec<&MessageHead> = turn
+            .after
+            .iter()
+            .filter(|head| !head.by_user && head.parent == response.parent)
+            .filter(|head| head.object_id < response.object_id)
+            .collect();
+        let copied = self
+            .patiently("reading the siblings", || {
+                self.messages.calls_in(key, &self.tools, &older)
+            })
+            .await?;
+        Ok(Scene {
+            conversation,
+            turn,
+            copied,
+            existing: existing?,
+            verdict: verdict?,
+        })
+    }
+
+    async fn verdict(&self, response: &Response, target: &AgentId) -> Result<Verdict, Undone> {
+        let user = &response.key.user;
+        self.patiently("checking the target", || self.access.check(user, target))
+            .await
+    }
+
+    /// The response holds nothing new; its record may still be open, and not guarded here yet.
+    async fn resume(&self, open: &mut Option<Open>, scene: &Scene) -> Result<(), Undone> {
+        match &scene.existing {
+            Some(switch) if switch.status == Status::Open && open.is_none() => {
+                let begun_from_spec = scene
+                    .conversation
+                    .as_ref()
+                    .is_some_and(|c| c.spec.is_some());
+                let resumed = open.insert(Open::new(switch.clone(), begun_from_spec, self.guard));
+                if let After::Closed = self.look(resumed).await? {
+                    *open = None;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Why the call may not switch the conversation.
+    async fn refusal(
+        &self,
+        call: &SwitchCall,
+        is_last: bool,
+        response: &Response,
+        scene: &Scene,
+    ) -> Result<Option<String>, Undone> {
+        if !self.allow.allows(response.model.as_ref(), &call.to) {
+            return Ok(Some("switch.allow does not allow it".to_owned()));
+        }
+        let begun_from_spec = scene
+            .conversation
+            .as_ref()
+            .is_some_and(|c| c.spec.is_some());
+        if self.patch(begun_from_spec, &call.to) == SpecPatch::Refuse {
+            return Ok(Some(
+                "modelSpecs.enforce is on, and no model spec has this agent".to_owned(),
+            ));
+        }
+        let verdict = if is_last {
+            scene.verdict.clone()
+        } else {
+            self.verdict(response, &call.to).await?
+        };
+        Ok(match verdict {
+            Verdict::Allowed(_) => None,
+            Verdict::Refused(refusal) => Some(refusal.to_string()),
+        })
+    }
+
+    async fn accept(
+        &self,
+        open: &mut Option<Open>,
+        call: &SwitchCall,
+        calls: &[SwitchCall],
+        response: &Response,
+        scene: &Scene,
+    ) -> Result<(), Undone> {
+        let mut switch = draft(call, response);
+        switch.calls = calls.iter().map(|call| call.fingerprint.clone()).collect();
+        switch.user_message = scene.turn.user_message.as_ref().map(|u| u.object_id);
+        switch.response = Some(response.object_id);
+        switch.saved_at = response.saved_at;
+        let later = later_turn(&switch.guard(), &scene.turn);
+        if let Some(later) = later {
+            switch.status = Status::Superseded;
+            switch.detail = Some(later.words().to_owned());
+        }
+        let Some(switch) = self.persist(&switch, scene.existing.as_ref()).await? else {
+            return Ok(());
+        };
+        tracing::info!(origin = %switch.origin, status = %switch.status, "a switch was learned of");
+        if switch.status != Status::Open {
+            return Ok(());
+        }
+        let begun_from_spec = scene
+            .conversation
+            .as_ref()
+            .is_some_and(|c| c.spec.is_some());
+        self.take_up(open, Open::new(switch, begun_from_spec, self.guard))
+            .await?;
+        let Some(guarded) = open else { return Ok(()) };
+        let acted = match &scene.conversation {
+            Some(conversation) => self.act(guarded, conversation, &scene.turn).await?,
+            None => Some(After::Open),
+        };
+        let after = match acted {
+            Some(after) => after,
+            None => self.look(guarded).await?,
+        };
+        if let After::Closed = after {
+            *open = None;
+        }
+        Ok(())
+    }
+
+    /// Guards `next` in place of an older switch, which it supersedes.
+    async fn take_up(&self, open: &mut Option<Open>, next: Open) -> Result<(), Undone> {
+        let older = open.replace(next);
+        match (older, &open) {
+            (Some(older), Some(next)) if older.switch.id != next.switch.id => {
+                self.close(&older, Status::Superseded, "a later switch")
+                    .await?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Guards a switch that was left open, unless a newer one is guarded.
+    pub(super) async fn adopt(
+        &self,
+        open: &mut Option<Open>,
+        switch: Switch,
+    ) -> Result<(), Undone> {
+        let known = open
+            .as_ref()
+            .map(|open| (open.switch.id, open.switch.created_at));
+        let next = Open::new(switch, false, self.guard);
+        match known {
+            Some((id, _)) if id == next.switch.id => Ok(()),
+            Some((_, at)) if at > next.switch.created_at => self
+                .close(&next, Status::Superseded, "a later switch")
+                .await
+                .map(|_| ()),
+            _ => self.take_up(open, next).await,
+        }
+    }
+
+    /// Makes the record durable. `None`: another call of the turn was recorded meanwhile, by
+    /// another instance, which knows at least as much.
+    async fn persist(
+        &self,
+        switch: &Switch,
+        existing: Option<&Switch>,
+    ) -> Result<Option<Switch>, Undone> {
+        let mut existing = existing.cloned();
+        loop {
+            let Some(known) = existing else {
+                let recorded = self
+                    .patiently("recording the switch", || self.store.record(switch))
+                    .await?;
+                match recorded {
+                    Recorded::New(switch) => return Ok(Some(switch)),
+                    Recorded::Existing(known) => existing = Some(known),
+                }
+                continue;
+            };
+            if switch.calls.iter().all(|call| known.calls.contains(call)) {
+                return Ok(Some(known));
+            }
+            if switch.status != Status::Open {
+                return Ok(None);
+            }
+            let retargeted = self
+                .patiently("recording the switch", || {
+                    self.store.retarget(&known, switch)
+                })
+                .await?;
+            if retargeted.is_some() {
+                return Ok(retargeted);
+            }
+            let key = switch.key();
+            existing = match &switch.message_id {
+                Some(id) => {
+                    self.patiently("reading the turn's record", || self.store.of_turn(&key, id))
+                        .await?
+                }
+                None => return Ok(None),
+            };
+        }
+    }
+
+    async fn refuse(
+        &self,
+        open: Option<&Open>,
+        call: &SwitchCall,
+        response: &Response,
+        scene: &Scene,
+        why: &str,
+    ) -> Result<(), Undone> {
+        let mut switch = draft(call, response);
+        switch.status = Status::Rejected;
+        switch.detail = Some(why.to_owned());
+        switch.refused_call = Some(call.fingerprint.clone());
+        let recorded = self
+            .patiently("recording the refusal", || self.store.record(&switch))
+            .await?;
+        if let Recorded::New(_) = recorded {
+            tracing::warn!(to = %call.to, why, "a switch was refused");
+        }
+        self.put_back(open, call, response, scene).await
+    }
+
+    /// The tool wrote the refused target into the conversation before anybody could check it.
+    async fn put_back(
+        &self,
+        open: Option<&Open>,
+        call: &SwitchCall,
+        response: &Response,
+        scene: &Scene,
+    ) -> Result<(), Undone> {
+        let guard = Guard {
+            user_message: scene.turn.user_message.as_ref().map(|u| u.object_id),
+            response: Some(response.object_id),
+            floor: None,
+            saved_at: response.saved_at,
+        };
+        let standing: Option<&AgentId> = match open {
+            Some(open) => Some(&open.switch.to_agent),
+            None => response.model.as_ref(),
+        };
+        let (Some(conversation), Some(standing)) = (&scene.conversation, standing) else {
+            return Ok(());
+        };
+        let written = conversation.agent.as_ref() == Some(&call.to);
+        if !written || *standing == call.to || later_turn(&guard, &scene.turn).is_some() {
+            return Ok(());
+        }
+        let seen: Expected = conversation.expected();
+        let put_back = self
+            .patiently("putting the agent back", || {
+                self.conversations
+                    .set_agent(&response.key, &seen, standing, SpecPatch::Keep)
+            })
+            .await?;
+        if put_back {
+            tracing::info!(agent = %standing, "the refused target was taken back");
+        }
+        Ok(())
+    }
+}
+
+fn draft(call: &SwitchCall, response: &Response) -> Switch {
+    Switch {
+        id: ObjectId::new(),
+        conversation_id: response.key.conversation.clone(),
+        user: response.key.user.clone(),
+        tenant_id: response.key.tenant.clone(),
+        message_id: Some(response.id.clone()),
+        parent_message_id: response.parent.clone(),
+        tool_call_id: call.tool_call_id.clone(),
+        switch_id: call.switch_id.clone(),
+        from_agent: response.model.clone(),
+        to_agent: call.to.clone(),
+        reason: call.reason.clone(),
+        origin: Origin::Tool,
+        status: Status::Open,
+        detail: None,
+        repairs: 0,
+        calls: Vec::new(),
+        refused_call: None,
+        user_message: None,
+        response: None,
+        floor: None,
+        saved_at: None,
+        created_at: None,
+        applied_at: None,
+        closed_at: None,
+        expires_at: None,
+    }
+}
+
+/// By MongoDB's clock on both sides: the id that it gave, and the time that the event has.
+fn is_too_old(response: ObjectId, not_before: Timestamp) -> bool {
+    let made = response.timestamp().timestamp_millis() / 1000;
+    made < i64::from(not_before.time)
+}
+
+/// `switch.guard` before the event.
+pub(super) fn guard_before(at: Timestamp, guard: Duration) -> Timestamp {
+    crate::feed::before(at, guard)
+}

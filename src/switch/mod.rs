@@ -1,0 +1,6 @@
+//! The domain: what a switch is, what is decided about it, and where it is kept.
+
+pub mod decide;
+pub mod policy;
+pub mod record;
+pub mod store;

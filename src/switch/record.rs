@@ -1,0 +1,171 @@
+//! The record of a switch, as it stands in the state database.
+
+use std::fmt;
+
+use mongodb::bson::{DateTime, oid::ObjectId};
+use serde::{Deserialize, Serialize};
+
+use crate::librechat::{
+    AgentId, ConversationId, ConversationKey, MessageId, TenantId, TurnRef, UserId,
+};
+
+use super::decide::Guard;
+
+/// How Baton learned of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// A saved call of a trusted tool.
+    Tool,
+    /// Baton's own MCP tool.
+    Mcp,
+    /// LibreChat's own handoff edge.
+    Handoff,
+    /// `PATCH /api/convos/:id`.
+    Api,
+}
+
+/// What became of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Guarded: the turn is still to end.
+    Open,
+    /// The turn ended and the target stood.
+    Settled,
+    /// A later decision took its place.
+    Superseded,
+    /// It was refused.
+    Rejected,
+}
+
+/// A switch. Times are by MongoDB's clock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Switch {
+    /// Identifies the record.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// The conversation.
+    pub conversation_id: ConversationId,
+    /// Its owner.
+    pub user: UserId,
+    /// The owner's tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<TenantId>,
+    /// R's `messageId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    /// U's `messageId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_message_id: Option<MessageId>,
+    /// The provider's id of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// The id that Baton's own tool gave the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switch_id: Option<String>,
+    /// The agent that answered, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_agent: Option<AgentId>,
+    /// The target.
+    pub to_agent: AgentId,
+    /// The model's reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How it was learned.
+    pub origin: Origin,
+    /// What became of it.
+    pub status: Status,
+    /// Why it has its status, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Overwrites that were put back.
+    #[serde(default)]
+    pub repairs: i64,
+    /// The calls that the record accounts for, by fingerprint: none of them opens it again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<String>,
+    /// Present on a refused call's record, which is one of its own: the call's fingerprint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_call: Option<String>,
+    /// U's `_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_message: Option<ObjectId>,
+    /// R's `_id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<ObjectId>,
+    /// The newest message when the switch was learned of before R was saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<ObjectId>,
+    /// When R was saved with the call, by LibreChat's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_at: Option<DateTime>,
+    /// When it was learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<DateTime>,
+    /// When the target was first put in force by Baton.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_at: Option<DateTime>,
+    /// When it was closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<DateTime>,
+    /// When MongoDB deletes the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<DateTime>,
+}
+
+impl Switch {
+    /// The conversation that it is about.
+    #[must_use]
+    pub fn key(&self) -> ConversationKey {
+        ConversationKey {
+            conversation: self.conversation_id.clone(),
+            user: self.user.clone(),
+            tenant: self.tenant_id.clone(),
+        }
+    }
+
+    /// What the rules ask of it.
+    #[must_use]
+    pub fn guard(&self) -> Guard {
+        Guard {
+            user_message: self.user_message,
+            response: self.response,
+            floor: self.floor,
+            saved_at: self.saved_at,
+        }
+    }
+
+    /// The turn that it belongs to.
+    #[must_use]
+    pub fn turn(&self) -> TurnRef {
+        TurnRef {
+            user_message: self.parent_message_id.clone(),
+            user_object: self.user_message,
+            response: self.message_id.clone(),
+            floor: self.floor.or(self.response),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tool => "tool",
+            Self::Mcp => "mcp",
+            Self::Handoff => "handoff",
+            Self::Api => "api",
+        })
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Open => "open",
+            Self::Settled => "settled",
+            Self::Superseded => "superseded",
+            Self::Rejected => "rejected",
+        })
+    }
+}

@@ -1,0 +1,317 @@
+//! The records of switches, in the state database.
+//!
+//! Every record is durable (majority) when a call returns. Times are the server's
+//! (`$currentDate`). No pipeline updates: they fail on DocumentDB.
+
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use mongodb::{
+    Collection, Database, IndexModel,
+    bson::{Bson, DateTime, Document, doc, oid::ObjectId},
+    error::{ErrorKind, Result, WriteFailure},
+    options::{IndexOptions, ReturnDocument},
+};
+
+use super::record::{Status, Switch};
+use crate::librechat::{ConversationKey, MessageId};
+
+const SWITCHES: &str = "switches";
+const DUPLICATE_KEY: i32 = 11000;
+
+/// What became of an attempt to record a switch.
+#[derive(Debug)]
+pub enum Recorded {
+    /// The record is new.
+    New(Switch),
+    /// The turn (or the refused call) has a record already: this one.
+    Existing(Switch),
+}
+
+/// The `switches` collection.
+#[derive(Clone, Debug)]
+pub struct Store {
+    switches: Collection<Switch>,
+    retention: Duration,
+}
+
+impl Store {
+    /// The records in `database`, kept for `retention` after they are closed.
+    #[must_use]
+    pub fn new(database: &Database, retention: Duration) -> Self {
+        Self {
+            switches: database.collection(SWITCHES),
+            retention,
+        }
+    }
+
+    /// Makes the indexes that the rules rely on: one record a turn, and the expiry.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn prepare(&self) -> Result<()> {
+        let one_a_turn = IndexModel::builder()
+            .keys(doc! { "user": 1, "conversation_id": 1, "message_id": 1, "refused_call": 1 })
+            .options(
+                IndexOptions::builder()
+                    .name("one_a_turn".to_owned())
+                    .unique(true)
+                    .partial_filter_expression(doc! { "message_id": { "$exists": true } })
+                    .build(),
+            )
+            .build();
+        let history = IndexModel::builder()
+            .keys(doc! { "conversation_id": 1, "user": 1, "created_at": -1 })
+            .options(IndexOptions::builder().name("history".to_owned()).build())
+            .build();
+        let by_status = IndexModel::builder()
+            .keys(doc! { "status": 1, "created_at": 1 })
+            .options(IndexOptions::builder().name("by_status".to_owned()).build())
+            .build();
+        let expiry = IndexModel::builder()
+            .keys(doc! { "expires_at": 1 })
+            .options(
+                IndexOptions::builder()
+                    .name("expiry".to_owned())
+                    .expire_after(Duration::ZERO)
+                    .build(),
+            )
+            .build();
+        self.switches
+            .create_indexes([one_a_turn, history, by_status, expiry])
+            .await?;
+        Ok(())
+    }
+
+    /// Records a switch, once for each turn (and once for each refused call).
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers; where the write did happen all the same, another attempt finds it.
+    pub async fn record(&self, switch: &Switch) -> Result<Recorded> {
+        let mut fields = mongodb::bson::serialize_to_document(switch)?;
+        fields.remove("_id");
+        let mut now = doc! { "created_at": true };
+        if switch.status != Status::Open {
+            now.insert("closed_at", true);
+            fields.insert("expires_at", self.expiry());
+        }
+        let inserted = self
+            .switches
+            .find_one_and_update(
+                doc! { "_id": switch.id },
+                doc! { "$setOnInsert": fields, "$currentDate": now },
+            )
+            .upsert(true)
+            .return_document(ReturnDocument::After)
+            .await;
+        match inserted {
+            Ok(Some(record)) => Ok(Recorded::New(record)),
+            Err(error) if !is_duplicate(&error) => Err(error),
+            Ok(None) | Err(_) => {
+                let refused = switch.refused_call.clone().map_or(Bson::Null, Bson::String);
+                let mut filter = turn_filter(&switch.key(), switch.message_id.as_ref());
+                filter.insert("refused_call", refused);
+                match self.switches.find_one(filter).await? {
+                    Some(record) => Ok(Recorded::Existing(record)),
+                    None => Err(ErrorKind::Custom(std::sync::Arc::new(
+                        "the record of the same turn vanished while it was read",
+                    ))
+                    .into()),
+                }
+            }
+        }
+    }
+
+    /// The record of a turn.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn of_turn(
+        &self,
+        key: &ConversationKey,
+        message: &MessageId,
+    ) -> Result<Option<Switch>> {
+        let mut filter = turn_filter(key, Some(message));
+        filter.insert("refused_call", Bson::Null);
+        self.switches.find_one(filter).await
+    }
+
+    /// A record, as it stands.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn get(&self, id: ObjectId) -> Result<Option<Switch>> {
+        self.switches.find_one(doc! { "_id": id }).await
+    }
+
+    /// The conversation's open switch; of several the newest.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn open_of(&self, key: &ConversationKey) -> Result<Option<Switch>> {
+        self.switches
+            .find_one(doc! {
+                "conversation_id": &key.conversation, "user": &key.user, "status": "open",
+            })
+            .sort(doc! { "created_at": -1 })
+            .await
+    }
+
+    /// All open switches recorded at `since` or later, by MongoDB's clock, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn open_since(&self, since: Option<DateTime>) -> Result<Vec<Switch>> {
+        let mut filter = doc! { "status": "open" };
+        if let Some(since) = since {
+            filter.insert("created_at", doc! { "$gte": since });
+        }
+        self.switches
+            .find(filter)
+            .sort(doc! { "created_at": 1 })
+            .await?
+            .try_collect()
+            .await
+    }
+
+    /// Gives the turn's record the target of a later call of the same turn, and opens it (again).
+    ///
+    /// `None`: the record says otherwise by now; read it anew.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn retarget(&self, known: &Switch, next: &Switch) -> Result<Option<Switch>> {
+        let mut set = doc! { "to_agent": &next.to_agent, "status": "open", "calls": &next.calls };
+        let mut unset = doc! { "closed_at": "", "expires_at": "", "detail": "" };
+        for (field, value) in [
+            ("tool_call_id", next.tool_call_id.clone().map(Bson::String)),
+            ("switch_id", next.switch_id.clone().map(Bson::String)),
+            ("reason", next.reason.clone().map(Bson::String)),
+            ("from_agent", next.from_agent.clone().map(Bson::from)),
+            ("message_id", next.message_id.clone().map(Bson::from)),
+            (
+                "parent_message_id",
+                next.parent_message_id.clone().map(Bson::from),
+            ),
+            ("user_message", next.user_message.map(Bson::from)),
+            ("response", next.response.map(Bson::from)),
+            ("saved_at", next.saved_at.map(Bson::from)),
+        ] {
+            match value {
+                Some(value) => set.insert(field, value),
+                None => unset.insert(field, ""),
+            };
+        }
+        self.switches
+            .find_one_and_update(
+                doc! { "_id": known.id, "calls": calls_filter(known), "status": known.status.to_string() },
+                doc! { "$set": set, "$unset": unset },
+            )
+            .return_document(ReturnDocument::After)
+            .await
+    }
+
+    /// Notes that the target was put in force, and whether that undid an overwrite.
+    ///
+    /// `false`: the switch is no longer open, and whoever asks must read it anew.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn applied(&self, id: ObjectId, first: bool, repair: bool) -> Result<bool> {
+        let mut update = doc! { "$inc": { "repairs": i64::from(repair) } };
+        if first {
+            update.insert("$currentDate", doc! { "applied_at": true });
+        }
+        let result = self
+            .switches
+            .update_one(doc! { "_id": id, "status": "open" }, update)
+            .await?;
+        Ok(result.matched_count == 1)
+    }
+
+    /// Closes an open switch. `false`: it was closed already.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn close(&self, id: ObjectId, status: Status, detail: &str) -> Result<bool> {
+        let result = self
+            .switches
+            .update_one(
+                doc! { "_id": id, "status": "open" },
+                doc! {
+                    "$set": {
+                        "status": status.to_string(), "detail": detail, "expires_at": self.expiry(),
+                    },
+                    "$currentDate": { "closed_at": true },
+                },
+            )
+            .await?;
+        Ok(result.matched_count == 1)
+    }
+
+    /// The newest switches, of a conversation or a user where they are given.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn list(
+        &self,
+        conversation: Option<&str>,
+        user: Option<&str>,
+        limit: i64,
+    ) -> Result<Vec<Switch>> {
+        let mut filter = Document::new();
+        if let Some(conversation) = conversation {
+            filter.insert("conversation_id", conversation);
+        }
+        if let Some(user) = user {
+            filter.insert("user", user);
+        }
+        self.switches
+            .find(filter)
+            .sort(doc! { "created_at": -1 })
+            .limit(limit)
+            .await?
+            .try_collect()
+            .await
+    }
+
+    /// The retention is days, so that a skew between this clock and the server's does not matter.
+    fn expiry(&self) -> DateTime {
+        DateTime::from_system_time(std::time::SystemTime::now() + self.retention)
+    }
+}
+
+fn turn_filter(key: &ConversationKey, message: Option<&MessageId>) -> Document {
+    doc! {
+        "user": &key.user,
+        "conversation_id": &key.conversation,
+        "message_id": message.cloned().map_or(Bson::Null, Bson::from),
+    }
+}
+
+/// An empty list is not stored.
+fn calls_filter(known: &Switch) -> Bson {
+    if known.calls.is_empty() {
+        Bson::Null
+    } else {
+        Bson::from(known.calls.clone())
+    }
+}
+
+fn is_duplicate(error: &mongodb::error::Error) -> bool {
+    match error.kind.as_ref() {
+        ErrorKind::Command(command) => command.code == DUPLICATE_KEY,
+        ErrorKind::Write(WriteFailure::WriteError(write)) => write.code == DUPLICATE_KEY,
+        _ => false,
+    }
+}
