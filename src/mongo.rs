@@ -5,7 +5,7 @@ use std::time::Duration;
 use mongodb::{
     Client,
     error::{Error, ErrorKind, WriteFailure},
-    options::{Acknowledgment, ClientOptions, ReadConcern, WriteConcern},
+    options::{Acknowledgment, ClientOptions, WriteConcern},
 };
 
 /// How long to look for a usable server before an operation fails.
@@ -48,7 +48,7 @@ pub async fn connect(uri: &str, purpose: &str) -> Result<Client, Error> {
     );
     // Reads go to the primary: what Baton decides on must be the newest there is.
     options.selection_criteria = None;
-    options.read_concern = Some(ReadConcern::local());
+    options.read_concern = None;
     Client::with_options(options)
 }
 
@@ -107,5 +107,29 @@ pub fn code(error: &Error) -> Option<i32> {
         ErrorKind::Write(WriteFailure::WriteError(write)) => Some(write.code),
         ErrorKind::Write(WriteFailure::WriteConcernError(concern)) => Some(concern.code),
         _ => None,
+    }
+}
+
+/// An error in one line, without the server's whole answer, which the driver's own words include
+/// and which may quote a document.
+#[must_use]
+pub fn words(error: &Error) -> String {
+    match error.kind.as_ref() {
+        ErrorKind::Command(command) => {
+            format!(
+                "{} ({} {})",
+                command.message, command.code, command.code_name
+            )
+        }
+        ErrorKind::Write(WriteFailure::WriteError(write)) => {
+            format!("a write failed with code {}", write.code)
+        }
+        ErrorKind::Write(WriteFailure::WriteConcernError(concern)) => {
+            format!(
+                "{} ({} {})",
+                concern.message, concern.code, concern.code_name
+            )
+        }
+        kind => kind.to_string(),
     }
 }

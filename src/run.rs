@@ -24,7 +24,7 @@ use crate::librechat::access::Access;
 use crate::librechat::change;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
-use crate::mongo::connect;
+use crate::mongo::{connect, words};
 use crate::reconcile::{Context, Reconciler, Undone};
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
@@ -119,7 +119,7 @@ fn spawn(name: &'static str, listener: TcpListener, router: Router, lifecycle: &
 /// Why the work on switches ended: an operator has to act.
 #[derive(Debug, Error)]
 enum Stuck {
-    #[error("mongodb.uri: {0}")]
+    #[error("mongodb.uri: {}", words(.0))]
     Uri(mongodb::error::Error),
     #[error(transparent)]
     Feed(#[from] FeedError),
@@ -209,8 +209,12 @@ async fn patient_connect(
         match connect(uri, purpose).await {
             Ok(client) => return Ok(Some(client)),
             Err(error) if matches!(*error.kind, ErrorKind::DnsResolve { .. }) => {
-                warn!(%error, "the hosts of mongodb.uri cannot be resolved; tried again");
-                health.stream_lost(error.to_string());
+                let error = words(&error);
+                warn!(
+                    error,
+                    "the hosts of mongodb.uri cannot be resolved; tried again"
+                );
+                health.stream_lost(error);
             }
             Err(error) => return Err(Stuck::Uri(error)),
         }

@@ -21,7 +21,7 @@ use crate::{
     backoff::Backoff,
     health::Health,
     librechat::{Change, Messages, ToolNames, change},
-    mongo::{Failure, classify},
+    mongo::{Failure, classify, words},
 };
 
 /// How long the server waits for an event before it answers that there is none. Also how long a
@@ -95,7 +95,7 @@ enum Ended {
 
 /// Why the feed ended: an error that stays until an operator acts.
 #[derive(Debug, thiserror::Error)]
-#[error("{remedy} (MongoDB: {error})")]
+#[error("{remedy} (MongoDB: {})", words(.error))]
 pub struct FeedError {
     remedy: &'static str,
     error: Error,
@@ -139,7 +139,8 @@ impl Feed {
 
     /// Sorts out what a failure means for the next attempt.
     fn broke(&mut self, error: Error, failures: u32) -> Result<(), FeedError> {
-        self.health.stream_lost(error.to_string());
+        let said = words(&error);
+        self.health.stream_lost(&*said);
         let sort = match (classify(&error), &self.start) {
             // Not a known complaint about a token; but this one is not to be had.
             (Failure::Command, Start::After(_) | Start::At(_)) if failures >= STUBBORN => {
@@ -155,13 +156,20 @@ impl Feed {
                     Start::At(time) => Missing::Since(*time),
                     Start::Saved | Start::Now => Missing::Everything,
                 };
-                tracing::warn!(%error, "the change stream cannot go on where it was: it begins \
-                    anew, and the recent messages are looked through");
+                tracing::warn!(
+                    error = said,
+                    "the change stream cannot go on where it was: it begins \
+                    anew, and the recent messages are looked through"
+                );
                 self.missing.get_or_insert(lost);
                 self.start = Start::Now;
             }
             Failure::Passing | Failure::Command => {
-                tracing::warn!(%error, failures, "the change stream broke; it is opened again");
+                tracing::warn!(
+                    error = said,
+                    failures,
+                    "the change stream broke; it is opened again"
+                );
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::{
     librechat::{
         AgentId, Conversations, Messages, SpecPatch, ToolNames, access::Access, specs::Specs,
     },
-    mongo::{Failure, classify},
+    mongo::{Failure, classify, words},
     switch::{policy::AllowList, store::Store},
 };
 
@@ -49,7 +49,7 @@ pub struct Context {
 #[derive(Debug, thiserror::Error)]
 pub enum Undone {
     /// MongoDB refuses it, and will until an operator acts.
-    #[error("{what}: {remedy} (MongoDB: {error})")]
+    #[error("{what}: {remedy} (MongoDB: {})", words(.error))]
     Final {
         /// What was tried.
         what: &'static str,
@@ -59,7 +59,7 @@ pub enum Undone {
         error: Error,
     },
     /// MongoDB refuses this one command.
-    #[error("{what}: {error}")]
+    #[error("{what}: {}", words(.error))]
     Refused {
         /// What was tried.
         what: &'static str,
@@ -112,8 +112,9 @@ impl Context {
                 _ => {}
             }
             if backoff.failures() == 0 {
-                tracing::warn!(%error, what, "MongoDB failed; it is tried again");
-                self.health.store_failed(error.to_string());
+                let error = words(&error);
+                tracing::warn!(error, what, "MongoDB failed; it is tried again");
+                self.health.store_failed(error);
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff.next_wait()) => {}
