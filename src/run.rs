@@ -193,8 +193,13 @@ async fn keep_switches(
         () = lose_patience => return Ok(()),
     };
     fed?;
-    reconciled?;
-    Ok(())
+    match reconciled {
+        Err(Undone::Abandoned) => {
+            warn!("MongoDB does not answer; the next start takes up what is left");
+            Ok(())
+        }
+        outcome => outcome.map_err(Stuck::from),
+    }
 }
 
 /// Resolving the names of a `mongodb+srv` address may fail for a while. `None`: it is time to end.
