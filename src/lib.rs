@@ -1,8 +1,10 @@
 //! Baton makes agent handoffs in LibreChat permanent.
 
 pub mod backoff;
+pub mod check;
 pub mod cli;
 pub mod config;
+mod digest;
 pub mod feed;
 pub mod health;
 pub mod http;
@@ -13,4 +15,5 @@ pub mod mongo;
 pub mod reconcile;
 pub mod run;
 pub mod switch;
+pub mod switches;
 pub mod telemetry;

@@ -23,7 +23,6 @@ use crate::http::auth::Authenticator;
 use crate::http::{self, Backend, Slot, api, ops};
 use crate::librechat::access::Access;
 use crate::librechat::change;
-use crate::librechat::specs::Specs;
 use crate::librechat::users::Users;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
@@ -85,12 +84,7 @@ async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, Bin
 }
 
 /// Runs the daemon until a signal, a failure or the cancelled token of `lifecycle`.
-pub async fn run(
-    settings: Settings,
-    specs: Specs,
-    listeners: Listeners,
-    lifecycle: Lifecycle,
-) -> ExitCode {
+pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle) -> ExitCode {
     let health = Health::new();
     info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -108,7 +102,7 @@ pub async fn run(
     serve(listeners, &settings, &daemon, &lifecycle);
     lifecycle.spawn(
         "switches",
-        keep_switches(settings, specs, daemon, requests, lifecycle.token()),
+        keep_switches(settings, daemon, requests, lifecycle.token()),
     );
     lifecycle.run(&health).await
 }
@@ -158,7 +152,6 @@ enum Stuck {
 /// The daemon's work: the feed and the dispatcher, until `stop`.
 async fn keep_switches(
     settings: Settings,
-    specs: Specs,
     daemon: Daemon,
     requests: Requests,
     stop: CancellationToken,
@@ -196,7 +189,7 @@ async fn keep_switches(
         conversations: Conversations::new(&librechat),
         messages: Messages::new(&librechat),
         access,
-        specs: Arc::new(specs),
+        specs: Arc::new(settings.specs),
         allow: Arc::new(AllowList::new(switch.allow)),
         tools: Arc::new(tools.clone()),
         store,
@@ -235,13 +228,18 @@ async fn keep_switches(
         abandon.cancel();
         std::future::pending::<()>().await;
     };
-    let (fed, reconciled) = tokio::select! {
+    let (read, worked) = tokio::select! {
         outcomes = async { tokio::join!(run_feed, run_reconciler) } => outcomes,
         () = lose_patience => return Ok(()),
     };
-    fed?;
-    reconciled?;
-    Ok(())
+    read?;
+    match worked {
+        Err(Undone::Abandoned) => {
+            warn!("MongoDB does not answer; the next start takes up what is left");
+            Ok(())
+        }
+        outcome => outcome.map_err(Stuck::from),
+    }
 }
 
 /// Resolving the names of a `mongodb+srv` address may fail for a while. `None`: it is time to end.

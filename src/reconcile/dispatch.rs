@@ -82,7 +82,7 @@ enum Output {
     Worked {
         key: ConversationKey,
         seq: Option<Seq>,
-        open: Option<Open>,
+        open: Option<Box<Open>>,
         conversation: Option<ObjectId>,
         outcome: Result<(), Undone>,
     },
@@ -225,14 +225,14 @@ impl Reconciler {
     }
 
     /// Reads a message of which the stream gave the `_id` alone.
-    fn fetch(&mut self, seq: Seq, content: ContentSet, at: Timestamp) {
+    fn fetch(&mut self, seq: Seq, set: ContentSet, at: Timestamp) {
         self.fetching += 1;
         let context = Arc::clone(&self.context);
         self.tasks.spawn(async move {
             let read = || {
                 context
                     .messages
-                    .response(&context.tools, content.message, content.saved_at)
+                    .response(&context.tools, set.message, set.saved_at)
             };
             let response = context.patiently("reading a response", read).await;
             Output::Fetched { seq, at, response }
@@ -381,7 +381,12 @@ impl Reconciler {
     }
 
     /// Takes back what a worker was lent.
-    fn worked(&mut self, key: ConversationKey, open: Option<Open>, conversation: Option<ObjectId>) {
+    fn worked(
+        &mut self,
+        key: ConversationKey,
+        open: Option<Box<Open>>,
+        conversation: Option<ObjectId>,
+    ) {
         if let Some(conversation) = conversation {
             self.bind(&key, conversation);
         }
@@ -403,10 +408,10 @@ impl Reconciler {
             return;
         }
         self.learning.remove(&key);
-        if lane.open.is_none() {
-            if let Some(conversation) = self.lanes.remove(&key).and_then(|lane| lane.conversation) {
-                self.by_id.remove(&conversation);
-            }
+        if lane.open.is_none()
+            && let Some(conversation) = self.lanes.remove(&key).and_then(|lane| lane.conversation)
+        {
+            self.by_id.remove(&conversation);
         }
     }
 
@@ -420,10 +425,10 @@ impl Reconciler {
                 break;
             };
             let open = self.lanes.get(&key).and_then(|lane| lane.open.as_ref());
-            if let Some(open) = open.filter(|open| open.next_look == at) {
-                if seen.insert(key.clone()) {
-                    due.push((key, open.switch.turn()));
-                }
+            if let Some(open) = open.filter(|open| open.next_look == at)
+                && seen.insert(key.clone())
+            {
+                due.push((key, open.switch.turn()));
             }
         }
         if due.is_empty() {
@@ -531,7 +536,7 @@ async fn work(
     key: ConversationKey,
     seq: Option<Seq>,
     task: Task,
-    mut open: Option<Open>,
+    mut open: Option<Box<Open>>,
 ) -> Output {
     let mut conversation = None;
     let outcome = match task {
@@ -570,14 +575,14 @@ async fn work(
     }
 }
 
-async fn look(context: &Context, open: &mut Option<Open>) -> Result<(), Undone> {
+async fn look(context: &Context, open: &mut Option<Box<Open>>) -> Result<(), Undone> {
     let Some(guarded) = open else { return Ok(()) };
     guarded.look_later();
     let after = context.look(guarded).await;
     keep(after, open)
 }
 
-fn keep(after: Result<After, Undone>, open: &mut Option<Open>) -> Result<(), Undone> {
+fn keep(after: Result<After, Undone>, open: &mut Option<Box<Open>>) -> Result<(), Undone> {
     if let After::Closed = after? {
         *open = None;
     }

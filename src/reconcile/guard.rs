@@ -84,7 +84,7 @@ impl Context {
     }
 
     /// A look where a switch is open; afterwards it may not be.
-    pub(super) async fn look_again(&self, open: &mut Option<Open>) -> Result<(), Undone> {
+    pub(super) async fn look_again(&self, open: &mut Option<Box<Open>>) -> Result<(), Undone> {
         if let Some(guarded) = open {
             if let After::Closed = self.look(guarded).await? {
                 *open = None;
@@ -249,15 +249,12 @@ impl Context {
         match newer {
             None => Ok(After::Closed),
             Some(switch) => {
-                *open = Open::new(switch, open.begun_from_spec, self.left(open.deadline));
+                let left = open.deadline.saturating_duration_since(Instant::now());
+                *open = *Open::new(switch, open.begun_from_spec, left);
                 open.next_look = Instant::now();
                 Ok(After::Open)
             }
         }
-    }
-
-    fn left(&self, deadline: Instant) -> std::time::Duration {
-        deadline.saturating_duration_since(Instant::now())
     }
 
     async fn supersede(&self, open: &Open, later: Later) -> Result<After, Undone> {

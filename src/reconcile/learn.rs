@@ -47,10 +47,10 @@ impl Context {
     /// the new one.
     pub(super) async fn learn(
         &self,
-        mut open: Option<Open>,
+        mut open: Option<Box<Open>>,
         response: &Response,
         not_before: Timestamp,
-    ) -> (Option<Open>, Option<ObjectId>, Result<(), Undone>) {
+    ) -> (Option<Box<Open>>, Option<ObjectId>, Result<(), Undone>) {
         let mut conversation = None;
         let outcome = self
             .try_learn(&mut open, response, not_before, &mut conversation)
@@ -60,7 +60,7 @@ impl Context {
 
     async fn try_learn(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         response: &Response,
         not_before: Timestamp,
         conversation: &mut Option<ObjectId>,
@@ -98,8 +98,8 @@ impl Context {
             {
                 None => return self.accept(open, call, &calls, response, &scene).await,
                 Some(why) => {
-                    self.refuse(open.as_ref(), call, response, &scene, &why)
-                        .await?
+                    self.refuse(open.as_deref(), call, response, &scene, &why)
+                        .await?;
                 }
             }
         }
@@ -180,7 +180,7 @@ impl Context {
     /// The response holds nothing new; its record may still be open, and not guarded here yet.
     async fn resume(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         response: &Response,
         scene: &Scene,
     ) -> Result<(), Undone> {
@@ -235,7 +235,7 @@ impl Context {
 
     async fn accept(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         call: &SwitchCall,
         calls: &[SwitchCall],
         response: &Response,
@@ -289,7 +289,7 @@ impl Context {
     }
 
     /// Guards `next` in place of an older switch, which it supersedes.
-    async fn take_up(&self, open: &mut Option<Open>, next: Open) -> Result<(), Undone> {
+    async fn take_up(&self, open: &mut Option<Box<Open>>, next: Box<Open>) -> Result<(), Undone> {
         let older = open.replace(next);
         match (older, &open) {
             (Some(older), Some(next)) if older.switch.id != next.switch.id => {
@@ -304,7 +304,7 @@ impl Context {
     /// Guards a switch that was left open, unless a newer one is guarded.
     pub(super) async fn adopt(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         switch: Switch,
     ) -> Result<(), Undone> {
         let known = open

@@ -1,188 +1,177 @@
-//! Every recording of real LibreChat: what the stream would show of it, and how it ends with
-//! Baton running.
+//! Every recording of real LibreChat, performed again with Baton beside it, ends with the agent
+//! that `tests/fixtures/README.md` names: whether Baton watched, came when all was over, or crashed
+//! before every single write.
 
 use std::time::Duration;
 
-use baton::librechat::{Change, ToolNames, change};
 use futures::TryStreamExt;
-use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
+use mongodb::bson::{DateTime, Document, doc};
 
-use crate::harness::events::{SCENES, events};
-use crate::harness::recording::agent;
-use crate::harness::{Baton, LibreChat, Mongod, Pace, Replay, TestDb, Turn, holds};
+use crate::harness::{Baton, Mongod, Pace, Recording, Replay, TestDb, holds, parts, uuid};
 
-const V088: &str = "v0.8.8-rc1";
-const SERVERS: &[(&str, &str)] = &[("BATON__SWITCH__SERVERS", "switcher")];
+/// What users and models took is cut short; what LibreChat took is kept.
+const PACE: Pace = Pace::AtMost(Duration::from_millis(300));
 
-fn tools() -> ToolNames {
-    ToolNames::new(
-        &["switch_agent".to_owned()],
-        &["switcher".to_owned()],
-        "baton",
-    )
+/// Which tool is trusted: that of the recordings' MCP server.
+const TRUST: [(&str, &str); 1] = [("BATON__SWITCH__SERVERS", "switcher")];
+
+/// How a scene ends.
+struct End {
+    version: &'static str,
+    scene: &'static str,
+    /// Letter of the agent that must stand.
+    agent: char,
+    /// The states of the records where Baton watched, in the order of the calls.
+    records: &'static [&'static str],
 }
 
-/// What the stream shows of recorded events: the real pipeline, run over them by a real server.
-async fn shown(db: &TestDb, version: &str, scene: &str) -> Vec<Change> {
-    let recorded: Vec<Bson> = events(version, scene)
-        .into_iter()
-        .map(|mut event| {
-            // What a stream without `updateLookup` would not have.
-            if event
-                .get_str("operationType")
-                .is_ok_and(|operation| operation == "update")
-            {
-                event.remove("fullDocument");
+impl End {
+    async fn when_baton_watches(&self) {
+        let db = Mongod::shared().await.db().await;
+        let mut replay = Replay::of(&db, self.version, self.scene, PACE).await;
+        let _baton = Baton::start_with(&db, &TRUST).await;
+        replay.run().await;
+        self.comes(&db, &replay).await;
+        assert_eq!(states(&db, replay.recording()).await, self.records);
+    }
+
+    async fn when_baton_comes_too_late(&self) {
+        let db = Mongod::shared().await.db().await;
+        let mut replay = Replay::of(&db, self.version, self.scene, Pace::Elapsed).await;
+        replay.run().await;
+        let _baton = Baton::start_with(&db, &TRUST).await;
+        self.comes(&db, &replay).await;
+    }
+
+    async fn when_baton_crashes_before_every_write(&self) {
+        let db = Mongod::shared().await.db().await;
+        let mut replay = Replay::of(&db, self.version, self.scene, PACE).await;
+        let mut baton = Baton::start_with(&db, &TRUST).await;
+        loop {
+            baton.kill();
+            if replay.step().await.is_none() {
+                break;
             }
-            Bson::Document(event)
-        })
-        .collect();
-    let mut pipeline = vec![doc! { "$documents": recorded }];
-    pipeline.extend(change::pipeline(&tools()));
-    let shown: Vec<RawDocumentBuf> = db
-        .client
-        .database(&db.librechat)
-        .aggregate(pipeline)
-        .with_type::<RawDocumentBuf>()
-        .await
-        .unwrap()
-        .try_collect()
-        .await
-        .unwrap();
-    shown
-        .iter()
-        .map(|event| Change::parse(event).unwrap())
-        .collect()
-}
-
-fn summary(changes: &[Change]) -> String {
-    changes
-        .iter()
-        .map(|change| match change {
-            Change::Response(response) => format!("R{} ", response.calls.len()),
-            Change::Content(_) => "content ".to_owned(),
-            Change::Conversation(written) if written.key.is_some() => "new ".to_owned(),
-            Change::Conversation(written) => match (written.updated_at, written.newest_message) {
-                (None, _) => "tool ".to_owned(),
-                (Some(_), None) => "saved ".to_owned(),
-                (Some(_), Some(_)) => "saved+ ".to_owned(),
-            },
-            Change::Structure(what) => format!("{what} "),
-        })
-        .collect::<String>()
-        .trim_end()
-        .to_owned()
-}
-
-#[tokio::test]
-async fn the_stream_shows_no_more_of_the_recordings_than_it_must() {
-    let db = Mongod::shared().await.db().await;
-    for (scene, expected) in [
-        ("a", "new"),
-        ("b", ""),
-        ("c", "tool R1 saved+"),
-        ("d", "new R1"),
-        ("d2", "new tool R1 saved+"),
-        ("e", ""),
-        ("f", "tool R1 saved+"),
-        ("g", "tool R1"),
-        ("q", "tool saved+ R1"),
-        ("y", "tool R1 content saved"),
-    ] {
-        let changes = shown(&db, V088, scene).await;
-        assert_eq!(summary(&changes), expected, "{scene}");
-    }
-    assert_eq!(summary(&shown(&db, "v0.8.0", "c").await), "tool R1 saved+");
-    for scene in SCENES {
-        // All of it can be understood.
-        shown(&db, V088, scene).await;
-    }
-}
-
-/// A switch in another conversation, after which all that was written before has been dealt with.
-async fn barrier(db: &TestDb) {
-    let librechat = LibreChat::on(db);
-    let user = librechat.user().await;
-    let [a, b] = [
-        librechat.agent(&user, "A").await,
-        librechat.agent(&user, "B").await,
-    ];
-    let turn = Turn::first(&librechat, &user, &a);
-    turn.run_switching(&b).await;
-    holds("the last switch is in force and settled", async || {
-        let filter = doc! { "conversation_id": &turn.conversation, "status": "settled" };
-        let state = db.client.database(&db.state);
-        let settled = state
-            .collection::<Document>("switches")
-            .count_documents(filter)
-            .await;
-        settled.unwrap() == 1 && turn.agent_now(db).await.as_deref() == Some(&b.id)
-    })
-    .await;
-}
-
-async fn ends(version: &str, scene: &str, stands: char, environment: &[(&str, &str)]) {
-    let db = Mongod::shared().await.db().await;
-    let librechat = LibreChat::on(&db);
-    librechat.seed_roles().await;
-    let _baton = Baton::start_with(&db, environment).await;
-    let mut replay = Replay::of(&db, version, scene, Pace::AtMost(Duration::from_millis(60))).await;
-    replay.run().await;
-    barrier(&db).await;
-    let stands = agent(version, stands);
-    holds(&format!("{scene} ends with {stands}"), async || {
-        replay.agent_now().await.as_deref() == Some(stands)
-    })
-    .await;
-    barrier(&db).await;
-    assert_eq!(replay.agent_now().await.as_deref(), Some(stands), "{scene}");
-}
-
-macro_rules! recordings {
-    ($($name:ident: $version:expr, $scene:literal ends $stands:literal;)*) => {$(
-        #[tokio::test]
-        async fn $name() {
-            ends($version, $scene, $stands, SERVERS).await;
+            baton.restart().await;
         }
-    )*};
+        baton.restart().await;
+        self.comes(&db, &replay).await;
+    }
+
+    /// Waits until the right agent stands and nothing is under way any more.
+    async fn comes(&self, db: &TestDb, replay: &Replay<'_>) {
+        let recording = replay.recording();
+        let right = recording.agent(self.agent);
+        let open = |states: &[String]| states.iter().filter(|state| *state == "open").count();
+        let left_open = self
+            .records
+            .iter()
+            .filter(|state| **state == "open")
+            .count();
+        overtaken(db, recording).await;
+        holds(
+            "the right agent stands and the rest is closed",
+            async || {
+                let states = states(db, recording).await;
+                states.len() >= self.records.len().min(1)
+                    && open(&states) == left_open
+                    && replay.agent_now().await.as_deref() == Some(right)
+            },
+        )
+        .await;
+    }
 }
 
-recordings! {
-    a_plain_first_turn_is_left_alone: V088, "a" ends 'A';
-    a_plain_turn_is_left_alone: V088, "b" ends 'A';
-    a_switch_in_an_existing_conversation_lasts: V088, "c" ends 'B';
-    a_switch_in_v080_lasts: "v0.8.0", "c" ends 'B';
-    a_tool_that_found_no_conversation_has_not_switched: V088, "d" ends 'A';
-    a_switch_in_the_first_turn_lasts: V088, "d2" ends 'B';
-    a_native_handoff_is_not_a_switch: V088, "e" ends 'H';
-    a_switch_before_a_native_handoff_lasts: V088, "f" ends 'C';
-    a_switch_in_a_stopped_turn_lasts: V088, "g" ends 'B';
-    a_switch_before_the_model_fails_lasts: V088, "h2" ends 'B';
-    regenerating_and_editing_is_the_users_choice: V088, "i" ends 'A';
-    picking_another_agent_is_the_users_choice: V088, "j" ends 'C';
-    picking_the_old_agent_is_the_users_choice: V088, "k" ends 'A';
-    a_switch_in_a_temporary_chat_lasts: V088, "m" ends 'B';
-    the_turn_of_a_second_tab_is_the_users_choice: V088, "n" ends 'C';
-    a_switch_lasts_when_every_client_leaves: V088, "q" ends 'B';
-    the_last_of_two_switches_lasts: V088, "s" ends 'C';
-    a_switch_to_an_agent_that_does_not_exist_is_refused: V088, "u" ends 'A';
-    a_switch_lasts_when_every_client_leaves_and_a_rename_comes_between: V088, "y" ends 'B';
-}
-
-#[tokio::test]
-async fn a_conversation_deleted_in_mid_turn_ends_with_the_target_or_is_gone() {
-    let db = Mongod::shared().await.db().await;
-    let librechat = LibreChat::on(&db);
-    librechat.seed_roles().await;
-    let _baton = Baton::start_with(&db, SERVERS).await;
-    let mut replay = Replay::of(&db, V088, "z", Pace::AtMost(Duration::from_millis(60))).await;
-    replay.run().await;
-    barrier(&db).await;
-    holds("z ends with B", async || {
-        replay
-            .agent_now()
-            .await
-            .is_none_or(|stands| stands == agent(V088, 'B'))
+/// Waits until Baton has seen a switch that was made after all else: it sees things in order.
+async fn overtaken(db: &TestDb, recording: &Recording) {
+    let (conversation, user, u) = (uuid(), &recording.user, uuid());
+    let [a, b] = ['A', 'B'].map(|letter| recording.agent(letter));
+    let now = DateTime::now();
+    let common = doc! {
+        "conversationId": &conversation, "user": user, "createdAt": now, "updatedAt": now,
+    };
+    let with = |more: Document| {
+        let mut document = common.clone();
+        document.extend(more);
+        document
+    };
+    let names = with(doc! { "agent_id": a, "endpoint": "agents", "messages": [] });
+    db.conversations().insert_one(names).await.unwrap();
+    let message = with(doc! { "messageId": &u, "isCreatedByUser": true });
+    db.messages().insert_one(message).await.unwrap();
+    let answer = with(doc! {
+        "messageId": uuid(), "parentMessageId": &u, "isCreatedByUser": false, "unfinished": false,
+        "model": a, "content": [parts::switch(b, &conversation)],
+    });
+    db.messages().insert_one(answer).await.unwrap();
+    holds("a later switch has come into force", async || {
+        let key = doc! { "conversationId": &conversation, "agent_id": b };
+        db.conversations().find_one(key).await.unwrap().is_some()
     })
     .await;
+}
+
+/// The states of the scene's records, in the order in which they were made.
+async fn states(db: &TestDb, recording: &Recording) -> Vec<String> {
+    let by_age = doc! { "_id": 1 };
+    let scene = doc! { "conversation_id": &recording.conversation };
+    let records = db.switches().find(scene).sort(by_age).await.unwrap();
+    let records: Vec<_> = records.try_collect().await.unwrap();
+    let state = |record: &Document| record.get_str("status").unwrap().to_owned();
+    records.iter().map(state).collect()
+}
+
+macro_rules! scenes {
+    ($($name:ident: $version:literal $scene:literal ends with $agent:literal and $records:expr;)*) => {
+        $(mod $name {
+            const END: super::End = super::End {
+                version: $version,
+                scene: $scene,
+                agent: $agent,
+                records: &$records,
+            };
+
+            #[tokio::test]
+            async fn ends_right_when_baton_watches() {
+                END.when_baton_watches().await;
+            }
+
+            #[tokio::test]
+            async fn ends_right_when_baton_comes_too_late() {
+                END.when_baton_comes_too_late().await;
+            }
+
+            #[tokio::test]
+            async fn ends_right_when_baton_crashes_before_every_write() {
+                END.when_baton_crashes_before_every_write().await;
+            }
+        })*
+    };
+}
+
+scenes! {
+    a_first_turn: "v0.8.8-rc1" "a" ends with 'A' and [];
+    a_second_turn: "v0.8.8-rc1" "b" ends with 'A' and [];
+    a_switch: "v0.8.8-rc1" "c" ends with 'B' and ["settled"];
+    a_switch_in_the_oldest_version: "v0.8.0" "c" ends with 'B' and ["settled"];
+    // The tool says that it found no conversation, so there is no successful call.
+    a_tool_that_comes_before_the_conversation: "v0.8.8-rc1" "d" ends with 'A' and [];
+    a_switch_in_a_first_turn: "v0.8.8-rc1" "d2" ends with 'B' and ["settled"];
+    // Native handoffs do not count unless they are made to.
+    a_native_handoff: "v0.8.8-rc1" "e" ends with 'H' and [];
+    a_switch_and_a_native_handoff: "v0.8.8-rc1" "f" ends with 'C' and ["settled"];
+    // No end of the turn ever comes: the record stays open until its deadline.
+    a_stopped_turn: "v0.8.8-rc1" "g" ends with 'B' and ["open"];
+    a_model_that_fails: "v0.8.8-rc1" "h2" ends with 'B' and ["settled"];
+    regenerated_and_edited: "v0.8.8-rc1" "i" ends with 'A' and ["settled", "settled"];
+    a_later_choice: "v0.8.8-rc1" "j" ends with 'C' and ["settled"];
+    a_later_turn_with_the_old_agent: "v0.8.8-rc1" "k" ends with 'A' and ["settled"];
+    a_temporary_chat: "v0.8.8-rc1" "m" ends with 'B' and ["settled"];
+    // The cancelled turn never saved its answer, so nothing tells of the plain tool's call.
+    a_turn_cancelled_by_another_tab: "v0.8.8-rc1" "n" ends with 'C' and [];
+    clients_that_leave: "v0.8.8-rc1" "q" ends with 'B' and ["open"];
+    two_switches_in_a_turn: "v0.8.8-rc1" "s" ends with 'C' and ["settled"];
+    a_target_that_does_not_exist: "v0.8.8-rc1" "u" ends with 'A' and ["rejected"];
+    clients_that_leave_and_a_rename: "v0.8.8-rc1" "y" ends with 'B' and ["settled"];
+    a_deleted_conversation_that_comes_back: "v0.8.8-rc1" "z" ends with 'B' and ["settled"];
 }
