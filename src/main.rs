@@ -5,13 +5,13 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use baton::check::{Report, check};
 use baton::cli::{Cli, Command};
 use baton::config::Settings;
-use baton::librechat::specs::Specs;
 use baton::lifecycle::Lifecycle;
 use baton::run::{Listeners, run};
+use baton::switches::list;
 use baton::telemetry;
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
@@ -42,7 +42,10 @@ fn dispatch(command: &Command, settings: Settings) -> anyhow::Result<ExitCode> {
     let code = match command {
         Command::Run => start(&runtime, settings),
         Command::Check => Ok(runtime.block_on(examine(&settings))),
-        Command::Switches(_) => bail!("not built yet"),
+        Command::Switches(which) => runtime
+            .block_on(list(&settings, which, io::stdout().lock()))
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
     };
     // Whatever still runs has had its time: a look-up of a name may block for a minute.
     runtime.shutdown_timeout(Duration::ZERO);
@@ -51,18 +54,10 @@ fn dispatch(command: &Command, settings: Settings) -> anyhow::Result<ExitCode> {
 
 fn start(runtime: &Runtime, settings: Settings) -> anyhow::Result<ExitCode> {
     telemetry::init(&settings.log)?;
-    let specs = Specs::load(&settings.switch.specs, settings.librechat.config.as_deref());
-    let specs = match specs {
-        Ok(specs) => specs,
-        Err(error) => {
-            eprintln!("baton: {error}");
-            return Ok(ExitCode::from(BAD_CONFIGURATION));
-        }
-    };
     runtime.block_on(async {
         let lifecycle = Lifecycle::new().context("cannot take over the signals")?;
         let listeners = Listeners::bind(&settings).await?;
-        Ok(run(settings, specs, listeners, lifecycle).await)
+        Ok(run(settings, listeners, lifecycle).await)
     })
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use futures::FutureExt;
 use mongodb::Client;
 use mongodb::error::ErrorKind;
 use thiserror::Error;
@@ -21,14 +20,16 @@ use crate::config::Settings;
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
 use crate::gateway::{Gateway, Ledger, Trusted, Upstream, UpstreamError};
 use crate::health::Health;
-use crate::http::{self, ops};
+use crate::http::auth::Authenticator;
+use crate::http::{self, Backend, Slot, api, ops};
 use crate::librechat::access::Access;
 use crate::librechat::change;
-use crate::librechat::specs::Specs;
+use crate::librechat::users::Users;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
+use crate::metrics::Metrics;
 use crate::mongo::{connect, words};
-use crate::reconcile::{Bell, Context, Reconciler, Undone};
+use crate::reconcile::{Bell, Context, Handle, Reconciler, Requests, Undone, requests};
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
 
@@ -84,12 +85,7 @@ async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, Bin
 }
 
 /// Runs the daemon until a signal, a failure or the cancelled token of `lifecycle`.
-pub async fn run(
-    settings: Settings,
-    specs: Specs,
-    listeners: Listeners,
-    lifecycle: Lifecycle,
-) -> ExitCode {
+pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle) -> ExitCode {
     let health = Health::new();
     info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -97,60 +93,75 @@ pub async fn run(
         state = settings.state.database,
         "starting"
     );
-    let ledger = Ledger::default();
-    match gateway(&settings, &ledger) {
-        Ok(gateway) => serve(listeners, gateway, &health, &lifecycle),
-        Err(error) => {
-            error!(%error, "the gateway cannot be set up");
-            return ExitCode::FAILURE;
-        }
+    let (handle, requests) = requests();
+    let daemon = Daemon {
+        health: health.clone(),
+        metrics: Metrics::new(),
+        slot: Slot::default(),
+        ledger: Ledger::default(),
+        handle,
+    };
+    if let Err(error) = serve(listeners, &settings, &daemon, &lifecycle) {
+        error!(%error, "the gateway cannot be set up");
+        return ExitCode::FAILURE;
     }
     lifecycle.spawn(
         "switches",
-        keep_switches(settings, specs, ledger, health.clone(), lifecycle.token()),
+        keep_switches(settings, daemon, requests, lifecycle.token()),
     );
     lifecycle.run(&health).await
 }
 
-/// The gateway, where it is on.
-fn gateway(settings: &Settings, ledger: &Ledger) -> Result<Option<Arc<Gateway>>, UpstreamError> {
-    let Some(url) = settings
-        .librechat
-        .url
-        .as_ref()
-        .filter(|_| settings.gateway.enabled)
-    else {
-        return Ok(None);
-    };
-    let upstream = Upstream::new(url, settings.gateway.timeout)?;
-    let identify = Arc::new(|_| async { None }.boxed());
-    Ok(Some(Gateway::new(
-        upstream,
-        Trusted::default(),
-        ledger.clone(),
-        identify,
-    )))
+/// What the parts of the daemon share.
+struct Daemon {
+    health: Health,
+    metrics: Metrics,
+    slot: Slot,
+    ledger: Ledger,
+    handle: Handle,
 }
 
 fn serve(
     listeners: Listeners,
-    gateway: Option<Arc<Gateway>>,
-    health: &Health,
+    settings: &Settings,
+    daemon: &Daemon,
     lifecycle: &Lifecycle,
-) {
-    let ops = ops::router(health.clone());
+) -> Result<(), UpstreamError> {
+    let token = settings.metrics.token.clone();
+    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token);
+    let auth = Arc::new(Authenticator::new(settings));
+    let api = api::router(&settings.http, Arc::clone(&auth), daemon.slot.clone());
     let (public, private) = match listeners.ops {
-        Some(listener) => (Router::new(), Some((listener, ops))),
-        None => (ops, None),
+        Some(listener) => (api, Some((listener, ops))),
+        None => (api.merge(ops), None),
     };
-    let public = match gateway {
-        Some(gateway) => http::open_to(public, gateway),
-        None => http::closed(public),
+    let observed = |router| http::observed(router, daemon.metrics.clone());
+    let public = match gateway(settings, daemon, auth)? {
+        Some(gateway) => http::in_front(public, gateway, daemon.metrics.clone()),
+        None => observed(public),
     };
     spawn("http", listeners.http, public, lifecycle);
     if let Some((listener, router)) = private {
-        spawn("ops", listener, http::closed(router), lifecycle);
+        spawn("ops", listener, observed(router), lifecycle);
     }
+    Ok(())
+}
+
+/// The gateway, where it is on.
+fn gateway(
+    settings: &Settings,
+    daemon: &Daemon,
+    auth: Arc<Authenticator>,
+) -> Result<Option<Arc<Gateway>>, UpstreamError> {
+    let url = settings.librechat.url.as_ref();
+    let Some(url) = url.filter(|_| settings.gateway.enabled) else {
+        return Ok(None);
+    };
+    let upstream = Upstream::new(url, settings.gateway.timeout)?;
+    let trusted = Trusted::new(&settings.http.trusted_proxies);
+    let (ledger, metrics) = (daemon.ledger.clone(), daemon.metrics.clone());
+    let gateway = Gateway::new(upstream, trusted, ledger, auth, metrics);
+    Ok(Some(Arc::new(gateway)))
 }
 
 fn spawn(name: &'static str, listener: TcpListener, router: Router, lifecycle: &Lifecycle) {
@@ -174,11 +185,17 @@ enum Stuck {
 /// The daemon's work: the feed and the dispatcher, until `stop`.
 async fn keep_switches(
     settings: Settings,
-    specs: Specs,
-    ledger: Ledger,
-    health: Health,
+    daemon: Daemon,
+    requests: Requests,
     stop: CancellationToken,
 ) -> Result<(), Stuck> {
+    let Daemon {
+        health,
+        metrics,
+        slot,
+        ledger,
+        handle,
+    } = daemon;
     let uri = settings.mongodb.uri.expose();
     let Some(client) = patient_connect(uri, "switches", &health, &stop).await? else {
         return Ok(());
@@ -193,18 +210,29 @@ async fn keep_switches(
     let fingerprint = change::fingerprint(&change::pipeline(&tools));
     let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
     let abandon = CancellationToken::new();
+    let access = Arc::new(Access::new(librechat.clone()));
+    let store = Store::new(&state, switch.retention);
+    slot.fill(Backend {
+        users: Users::new(&librechat),
+        conversations: Conversations::new(&librechat),
+        access: Arc::clone(&access),
+        store: store.clone(),
+        handle,
+    });
     let context = Context {
         conversations: Conversations::new(&librechat),
         messages: Messages::new(&librechat),
-        access: Access::new(librechat.clone()),
-        specs,
-        allow: AllowList::new(switch.allow),
-        tools: tools.clone(),
-        store: Store::new(&state, switch.retention),
+        access,
+        specs: Arc::new(settings.specs),
+        allow: Arc::new(AllowList::new(switch.allow)),
+        tools: Arc::new(tools.clone()),
+        store,
         guard: switch.guard,
         bell: Bell::default(),
         health: health.clone(),
+        metrics: metrics.clone(),
         abandon: abandon.clone(),
+        deadline: None,
     };
     let source = Source {
         database: stream_client.database(&settings.mongodb.database),
@@ -214,10 +242,10 @@ async fn keep_switches(
         guard: switch.guard,
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
-    let feed = Feed::new(source, deliver, health);
+    let feed = Feed::new(source, deliver, health, metrics);
     let context = Arc::new(context);
     ledger.open(Arc::clone(&context));
-    let reconciler = Reconciler::new(context, checkpoints, deliveries);
+    let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
 
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();
@@ -237,13 +265,18 @@ async fn keep_switches(
         abandon.cancel();
         std::future::pending::<()>().await;
     };
-    let (fed, reconciled) = tokio::select! {
+    let (read, worked) = tokio::select! {
         outcomes = async { tokio::join!(run_feed, run_reconciler) } => outcomes,
         () = lose_patience => return Ok(()),
     };
-    fed?;
-    reconciled?;
-    Ok(())
+    read?;
+    match worked {
+        Err(Undone::Abandoned) => {
+            warn!("MongoDB does not answer; the next start takes up what is left");
+            Ok(())
+        }
+        outcome => outcome.map_err(Stuck::from),
+    }
 }
 
 /// Resolving the names of a `mongodb+srv` address may fail for a while. `None`: it is time to end.

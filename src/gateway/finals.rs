@@ -15,6 +15,7 @@ use super::ledger::{Ledger, PATIENCE};
 use crate::librechat::final_event::FinalEvent;
 use crate::librechat::sse::Event;
 use crate::librechat::{AgentId, Conversation, ConversationId, MessageId, UserId};
+use crate::metrics::Passage;
 use crate::reconcile::Context;
 use crate::switch::record::{Status, Switch};
 
@@ -64,6 +65,11 @@ pub(super) async fn settle(ledger: &Ledger, event: Event) -> Settled {
     let has_spec = said.has_spec
         || said.stopped && was_begun_from_spec(&context, &switch, standing.conversation.as_ref());
     let patch = context.specs.patch(has_spec, &switch.to_agent);
+    context.metrics.passed(if standing.conversation.is_some() {
+        Passage::FinalNamed
+    } else {
+        Passage::FinalNamedEarly
+    });
     let named = FinalEvent::name(&data, &switch.to_agent, patch);
     tracing::info!(
         conversation = %said.conversation, to = %switch.to_agent, stopped = said.stopped,

@@ -10,6 +10,7 @@ use super::tunnel::Tunnel;
 use super::upstream::UpstreamError;
 use super::{Gateway, tunnel};
 use crate::http::error;
+use crate::metrics::Passage;
 
 impl Gateway {
     /// Makes a client's request one to LibreChat. Its address stays the client's until it is sent.
@@ -30,6 +31,7 @@ impl Gateway {
                 .map(std::string::ToString::to_string)
                 .unwrap_or_default();
             tracing::warn!(%error, because, "a request was not answered by LibreChat");
+            self.metrics.passed(Passage::Unanswered);
             refuse(&error)
         })
     }

@@ -3,18 +3,12 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use axum::http::HeaderMap;
-use futures::future::BoxFuture;
 use tokio::time::timeout;
 
-use crate::librechat::UserId;
 use crate::reconcile::Context;
 
 /// Nothing waits longer for MongoDB than this.
 pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Tells whose request it is, by its credentials. `None`: they are not valid, or it cannot be told.
-pub type Identify = Arc<dyn Fn(HeaderMap) -> BoxFuture<'static, Option<UserId>> + Send + Sync>;
 
 /// The records and LibreChat's documents.
 #[derive(Clone, Default)]

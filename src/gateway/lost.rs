@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::take::{Taken, take};
 use super::{Gateway, events};
 use crate::librechat::ConversationId;
+use crate::metrics::Passage;
 use crate::librechat::lost_final::{lost_final, sources};
 
 /// A refusal is a sentence.
@@ -47,6 +48,7 @@ impl Gateway {
         let lost = self.lost(&conversation, &credentials, &refusal, begun);
         match timeout(PATIENCE, lost).await {
             Ok(Some(data)) => {
+                self.metrics.passed(Passage::FinalMadeAnew);
                 tracing::info!(%conversation, "a last event that had been lost was made anew");
                 let event = [b"event: message\ndata: ", &data[..], b"\n\n"].concat();
                 events::watch(answer(parts.headers, event), &self.ledger)

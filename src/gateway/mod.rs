@@ -31,19 +31,22 @@ use axum::http::{Method, Request, StatusCode};
 use axum::response::Response;
 
 pub use self::headers::Trusted;
-pub use self::ledger::{Identify, Ledger};
+pub use self::ledger::Ledger;
 pub use self::upstream::{Upstream, UpstreamError};
 
 use self::stops::Stops;
+use crate::http::auth::Authenticator;
 use crate::http::error;
 use crate::librechat::chat::ChatRequest;
+use crate::metrics::Metrics;
 
 /// The gateway.
 pub struct Gateway {
     upstream: Upstream,
     trusted: Trusted,
     ledger: Ledger,
-    identify: Identify,
+    auth: Arc<Authenticator>,
+    metrics: Metrics,
     stops: Stops,
 }
 
@@ -54,15 +57,17 @@ impl Gateway {
         upstream: Upstream,
         trusted: Trusted,
         ledger: Ledger,
-        identify: Identify,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+        auth: Arc<Authenticator>,
+        metrics: Metrics,
+    ) -> Self {
+        Self {
             upstream,
             trusted,
             ledger,
-            identify,
+            auth,
+            metrics,
             stops: Stops::default(),
-        })
+        }
     }
 }
 

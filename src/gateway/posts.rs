@@ -15,6 +15,7 @@ use super::{Gateway, events};
 use crate::librechat::chat::Post;
 use crate::librechat::lineage::Since;
 use crate::librechat::{SpecPatch, UserId};
+use crate::metrics::Passage;
 use crate::reconcile::Context;
 use crate::switch::record::Switch;
 
@@ -50,21 +51,23 @@ impl Gateway {
     async fn correction(&self, headers: &HeaderMap, body: &Bytes) -> Option<Vec<u8>> {
         let post = Post::read(body)?;
         let context = self.ledger.get()?;
-        let (headers, identify) = (headers.clone(), Arc::clone(&self.identify));
+        let (headers, auth) = (headers.clone(), Arc::clone(&self.auth));
         let (asked, with) = (post.clone(), Arc::clone(&context));
         let work = async move {
             // Most conversations have no switches, and need no more than this.
-            let mut history = with.store.history(&asked.conversation).await?;
+            let mut history = with.store.past(&asked.conversation).await?;
             let target = history.first().map(|switch| &switch.to_agent);
             if target.is_none_or(|target| *target == asked.agent) {
                 return Ok(None);
             }
-            let Some(user) = identify(headers).await else {
-                tracing::warn!(
-                    conversation = %asked.conversation,
-                    "whose turn it is cannot be told; it passes as it is"
-                );
-                return Ok(None);
+            let user = match auth.identify(&headers).await {
+                Ok(user) => UserId::from(user.to_hex()),
+                Err(reason) => {
+                    let conversation = &asked.conversation;
+                    tracing::warn!(%conversation, %reason, "a turn passes: whose is it?");
+                    with.metrics.passed(Passage::TurnOfNobody);
+                    return Ok(None);
+                }
             };
             history.retain(|switch| switch.user == user);
             missed(&with, &asked, &user, &history).await
@@ -86,6 +89,7 @@ impl Gateway {
             conversation = %post.conversation, from = %post.agent, to = %missed.to_agent,
             "a turn of a tab that cannot know of the switch was given to the target"
         );
+        context.metrics.passed(Passage::TurnCorrected);
         tokio::spawn(async move {
             if let Err(error) = context.store.corrected(missed.id).await {
                 let error = crate::mongo::words(&error);

@@ -109,7 +109,7 @@ impl Gateway {
     async fn stopped(&self, conversation: &ConversationId) -> Option<Switch> {
         let context = self.ledger.get()?;
         let conversation = conversation.clone();
-        let work = async move { context.store.history(&conversation).await };
+        let work = async move { context.store.past(&conversation).await };
         let history = within(UNSWITCHED, work).await?.ok()?;
         let newest = history.into_iter().next()?;
         // The end of a stopped turn never comes (v0.8.8), or has just come.

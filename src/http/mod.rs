@@ -1,87 +1,23 @@
 //! What Baton serves.
 
+mod address;
+pub mod api;
+pub mod auth;
+mod backend;
+mod body;
+mod choose;
+mod error;
+mod history;
+mod json;
+mod limits;
+mod observe;
 pub mod ops;
+mod path;
+mod rate;
+mod serve;
+mod user;
 
-use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::Duration;
-
-use axum::extract::ConnectInfo;
-use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use axum::serve::ListenerExt;
-use axum::{Json, Router};
-use serde_json::json;
-use tokio::net::TcpListener;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
-use tracing::warn;
-
-use crate::gateway::{self, Gateway};
-
-/// How long requests that are under way have to end once it is time to. Less than
-/// [`crate::lifecycle::DRAIN`], so that a stream without an end makes no failure of a clean one.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// Serves `router` until `shutdown` is cancelled and the requests under way have ended.
-///
-/// # Errors
-///
-/// Where the listener fails for good.
-pub async fn serve(
-    listener: TcpListener,
-    router: Router,
-    shutdown: CancellationToken,
-) -> io::Result<()> {
-    let listener = listener.tap_io(|connection| {
-        // An event is small, and is to leave at once.
-        if let Err(error) = connection.set_nodelay(true) {
-            tracing::debug!(%error, "a connection cannot be set to TCP_NODELAY");
-        }
-    });
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    let late = {
-        let shutdown = shutdown.clone();
-        async move {
-            shutdown.cancelled().await;
-            sleep(GRACE).await;
-        }
-    };
-    let server = axum::serve(listener, service).with_graceful_shutdown(shutdown.cancelled_owned());
-    tokio::select! {
-        outcome = server => outcome,
-        () = late => {
-            warn!("requests were still under way and are cut off");
-            Ok(())
-        }
-    }
-}
-
-/// Nothing but these routes.
-#[must_use]
-pub fn closed(router: Router) -> Router {
-    router
-        .fallback(async || error(StatusCode::NOT_FOUND, "no such path"))
-        .method_not_allowed_fallback(async || {
-            error(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "this path has no such method",
-            )
-        })
-}
-
-/// These routes, and LibreChat for everything else: its other methods of the same paths too.
-#[must_use]
-pub fn open_to(router: Router, gateway: Arc<Gateway>) -> Router {
-    let handle = move |ConnectInfo(peer), request| gateway::handle(gateway.clone(), peer, request);
-    router
-        .fallback(handle.clone())
-        .method_not_allowed_fallback(handle)
-}
-
-/// An answer that says what went wrong, in the one form that all of them have.
-#[must_use]
-pub fn error(status: StatusCode, message: &str) -> Response {
-    (status, Json(json!({ "success": false, "error": message }))).into_response()
-}
+pub use backend::{Backend, Slot};
+pub use error::{ApiError, error};
+pub use observe::{in_front, observed};
+pub use serve::serve;

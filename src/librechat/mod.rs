@@ -19,6 +19,7 @@ pub mod specs;
 pub mod sse;
 pub mod tool_call;
 pub mod turn;
+pub mod users;
 
 pub use change::{Change, ContentSet, ConversationChange, Response};
 pub use conversation::{Conversation, Conversations, Expected};

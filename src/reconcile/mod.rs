@@ -6,14 +6,20 @@
 //! before it has been dealt with.
 
 mod bell;
+mod choose;
 mod context;
 mod dispatch;
 mod guard;
+mod handle;
 mod lane;
 mod learn;
+mod target;
 mod timer;
 mod watermark;
 
 pub use bell::{Bell, Listener};
+pub use choose::NotChosen;
 pub use context::{Context, Undone};
 pub use dispatch::Reconciler;
+pub use handle::{Handle, Requests, requests};
+pub use target::Unfit;

@@ -17,7 +17,8 @@ pub struct Guard {
     pub user_message: Option<ObjectId>,
     /// R's `_id`, once R is saved.
     pub response: Option<ObjectId>,
-    /// The newest message of the conversation when the switch was learned of before R was saved.
+    /// Where R was not known when the switch was learned of: R is the first response to U that is
+    /// newer than this message.
     pub floor: Option<ObjectId>,
     /// When R was saved with the call in it, by LibreChat's clock. The turn's end touches U
     /// after that.
@@ -120,10 +121,9 @@ pub fn decide(guard: &Guard, sight: &Sight, turn: Option<&Turn>) -> Decision {
     if let Source::Event {
         newest_message: Some(newest),
     } = sight.source
+        && !turn.accounts_for(newest)
     {
-        if !turn.accounts_for(newest) {
-            return Decision::Supersede(Later::OtherTurnSaved);
-        }
+        return Decision::Supersede(Later::OtherTurnSaved);
     }
     let end = ended(guard, turn);
     match (sight.in_force, end) {

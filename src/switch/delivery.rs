@@ -36,7 +36,7 @@ impl Store {
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn history(&self, conversation: &ConversationId) -> Result<Vec<Switch>> {
+    pub async fn past(&self, conversation: &ConversationId) -> Result<Vec<Switch>> {
         self.switches
             .find(doc! { "conversation_id": conversation, "status": { "$ne": "rejected" } })
             .sort(doc! { "created_at": -1 })

@@ -2,6 +2,7 @@
 
 pub mod decide;
 mod delivery;
+pub mod flight;
 pub mod policy;
 pub mod record;
 pub mod store;

@@ -16,9 +16,13 @@
 mod harness;
 
 mod access;
+mod http;
 mod check;
 mod librechat;
 mod mongod;
+mod orders;
+mod real_calls;
+mod recordings;
 mod replay;
 mod stream;
 mod switches;

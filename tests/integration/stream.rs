@@ -1,18 +1,13 @@
-//! Every recording of real LibreChat: what the stream would show of it, and how it ends with
-//! Baton running.
-
-use std::time::Duration;
+//! What the change stream shows, and what it does not.
 
 use baton::librechat::{Change, ToolNames, change};
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 
 use crate::harness::events::{SCENES, events};
-use crate::harness::recording::agent;
-use crate::harness::{Baton, LibreChat, Mongod, Pace, Replay, TestDb, Turn, holds};
+use crate::harness::{Baton, LibreChat, Mongod, TestDb, Turn, holds, parts};
 
 const V088: &str = "v0.8.8-rc1";
-const SERVERS: &[(&str, &str)] = &[("BATON__SWITCH__SERVERS", "switcher")];
 
 fn tools() -> ToolNames {
     ToolNames::new(
@@ -99,90 +94,250 @@ async fn the_stream_shows_no_more_of_the_recordings_than_it_must() {
     }
 }
 
-/// A switch in another conversation, after which all that was written before has been dealt with.
-async fn barrier(db: &TestDb) {
-    let librechat = LibreChat::on(db);
+/// Everything that a stream with the real pipeline delivers for what `writes` does, in bytes.
+async fn delivered(db: &TestDb, writes: impl AsyncFnOnce()) -> Vec<RawDocumentBuf> {
+    let watched = db.client.database(&db.librechat);
+    let mut stages = vec![doc! { "$changeStream": {} }];
+    stages.extend(change::pipeline(&tools()));
+    let mut cursor = watched.aggregate(stages).batch().await.unwrap();
+    // The answer to the opening says from where the stream counts.
+    cursor.next().await.unwrap().unwrap();
+    writes().await;
+    let marker = doc! { "conversationId": "marker", "user": "marker", "agent_id": "marker" };
+    db.conversations().insert_one(marker).await.unwrap();
+    let mut events = Vec::new();
+    loop {
+        let batch = cursor.next().await.unwrap().unwrap();
+        for event in batch.doc_slices().unwrap() {
+            let event = event.unwrap().as_document().unwrap().to_owned();
+            let document = event.get_document("document").unwrap();
+            if document
+                .get_str("conversationId")
+                .is_ok_and(|id| id == "marker")
+            {
+                return events;
+            }
+            events.push(event);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_plain_turn_in_an_existing_conversation_sends_nothing() {
+    for appending in [false, true] {
+        let db = Mongod::shared().await.db().await;
+        let librechat = LibreChat::on(&db);
+        let user = librechat.user().await;
+        let a = librechat.agent(&user, "A").await;
+        let mut first = Turn::first(&librechat, &user, &a);
+        if appending {
+            first = first.appending();
+        }
+        first.run_plain().await;
+        let events = delivered(&db, async || {
+            let turn = first.next(&a);
+            turn.run_plain().await;
+            turn.rename("Renamed").await;
+            turn.regenerated(&a).finish(&[parts::text("again")]).await;
+        })
+        .await;
+        assert!(events.is_empty(), "{events:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_conversation_sends_one_small_event() {
+    let db = Mongod::shared().await.db().await;
+    let librechat = LibreChat::on(&db);
+    let user = librechat.user().await;
+    let a = librechat.agent(&user, "A").await;
+    let events = delivered(&db, async || {
+        let turn = Turn::first(&librechat, &user, &a);
+        turn.run_plain().await;
+        turn.title("Title").await;
+    })
+    .await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    let size = events[0].as_bytes().len();
+    assert!(size < 600, "{size} bytes");
+}
+
+#[tokio::test]
+async fn a_response_is_trimmed_to_its_calls() {
+    let db = Mongod::shared().await.db().await;
+    let librechat = LibreChat::on(&db);
     let user = librechat.user().await;
     let [a, b] = [
         librechat.agent(&user, "A").await,
         librechat.agent(&user, "B").await,
     ];
-    let turn = Turn::first(&librechat, &user, &a);
-    turn.run_switching(&b).await;
-    holds("the last switch is in force and settled", async || {
-        let filter = doc! { "conversation_id": &turn.conversation, "status": "settled" };
-        let state = db.client.database(&db.state);
-        let settled = state
-            .collection::<Document>("switches")
-            .count_documents(filter)
-            .await;
-        settled.unwrap() == 1 && turn.agent_now(db).await.as_deref() == Some(&b.id)
+    let first = Turn::first(&librechat, &user, &a);
+    first.run_plain().await;
+    let turn = first.next(&a);
+    let long = parts::text(&"word ".repeat(100_000));
+    let content = [
+        long.clone(),
+        parts::switch(&b.id, &turn.conversation),
+        Bson::Null,
+        long,
+    ];
+    let events = delivered(&db, async || {
+        turn.save_user_message().await;
+        turn.save_response(&content).await;
     })
     .await;
-}
-
-async fn ends(version: &str, scene: &str, stands: char, environment: &[(&str, &str)]) {
-    let db = Mongod::shared().await.db().await;
-    let librechat = LibreChat::on(&db);
-    librechat.seed_roles().await;
-    let _baton = Baton::start_with(&db, environment).await;
-    let mut replay = Replay::of(&db, version, scene, Pace::AtMost(Duration::from_millis(60))).await;
-    replay.run().await;
-    barrier(&db).await;
-    let stands = agent(version, stands);
-    holds(&format!("{scene} ends with {stands}"), async || {
-        replay.agent_now().await.as_deref() == Some(stands)
-    })
-    .await;
-    barrier(&db).await;
-    assert_eq!(replay.agent_now().await.as_deref(), Some(stands), "{scene}");
-}
-
-macro_rules! recordings {
-    ($($name:ident: $version:expr, $scene:literal ends $stands:literal;)*) => {$(
-        #[tokio::test]
-        async fn $name() {
-            ends($version, $scene, $stands, SERVERS).await;
-        }
-    )*};
-}
-
-recordings! {
-    a_plain_first_turn_is_left_alone: V088, "a" ends 'A';
-    a_plain_turn_is_left_alone: V088, "b" ends 'A';
-    a_switch_in_an_existing_conversation_lasts: V088, "c" ends 'B';
-    a_switch_in_v080_lasts: "v0.8.0", "c" ends 'B';
-    a_tool_that_found_no_conversation_has_not_switched: V088, "d" ends 'A';
-    a_switch_in_the_first_turn_lasts: V088, "d2" ends 'B';
-    a_native_handoff_is_not_a_switch: V088, "e" ends 'H';
-    a_switch_before_a_native_handoff_lasts: V088, "f" ends 'C';
-    a_switch_in_a_stopped_turn_lasts: V088, "g" ends 'B';
-    a_switch_before_the_model_fails_lasts: V088, "h2" ends 'B';
-    regenerating_and_editing_is_the_users_choice: V088, "i" ends 'A';
-    picking_another_agent_is_the_users_choice: V088, "j" ends 'C';
-    picking_the_old_agent_is_the_users_choice: V088, "k" ends 'A';
-    a_switch_in_a_temporary_chat_lasts: V088, "m" ends 'B';
-    the_turn_of_a_second_tab_is_the_users_choice: V088, "n" ends 'C';
-    a_switch_lasts_when_every_client_leaves: V088, "q" ends 'B';
-    the_last_of_two_switches_lasts: V088, "s" ends 'C';
-    a_switch_to_an_agent_that_does_not_exist_is_refused: V088, "u" ends 'A';
-    a_switch_lasts_when_every_client_leaves_and_a_rename_comes_between: V088, "y" ends 'B';
+    assert_eq!(events.len(), 1);
+    assert!(events[0].as_bytes().len() < 2000);
+    assert_eq!(summary(&[Change::parse(&events[0]).unwrap()]), "R1");
 }
 
 #[tokio::test]
-async fn a_conversation_deleted_in_mid_turn_ends_with_the_target_or_is_gone() {
+async fn an_append_shows_the_newest_message_all_the_same() {
+    let db = Mongod::shared().await.db().await;
+    let librechat = LibreChat::on(&db);
+    let user = librechat.user().await;
+    let [a, b] = [
+        librechat.agent(&user, "A").await,
+        librechat.agent(&user, "B").await,
+    ];
+    let first = Turn::first(&librechat, &user, &a).appending();
+    first.run_plain().await;
+    let turn = first.next(&b);
+    let events = delivered(&db, async || turn.run_plain().await).await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    let Change::Conversation(written) = Change::parse(&events[0]).unwrap() else {
+        panic!("{events:?}")
+    };
+    let u = db
+        .messages()
+        .find_one(doc! { "messageId": &turn.user_message })
+        .await
+        .unwrap();
+    assert_eq!(written.newest_message, u.unwrap().get_object_id("_id").ok());
+}
+
+/// Shapes that LibreChat never writes, and that a pipeline or a parser may choke on.
+fn hostile() -> Vec<Bson> {
+    let call = parts::switch("agent_x", "c");
+    vec![
+        Bson::Null,
+        Bson::Int32(7),
+        "text".into(),
+        doc! { "tool_call": { "name": "switch_agent" } }.into(),
+        Bson::Array(vec![]),
+        Bson::Array(vec![Bson::Null, 3.into(), "switch_agent".into(), Bson::Array(vec![call.clone()])]),
+        Bson::Array(vec![doc! { "type": "tool_call", "tool_call": "switch_agent" }.into()]),
+        Bson::Array(vec![doc! { "type": "tool_call", "tool_call": [{ "name": "switch_agent" }] }.into()]),
+        Bson::Array(vec![doc! { "tool_call": { "name": 5 } }.into(), call.clone()]),
+        Bson::Array(vec![doc! { "tool_call": { "name": ["switch_agent"] } }.into()]),
+        Bson::Array(vec![doc! {
+            "type": "tool_call",
+            "tool_call": { "name": "switch_agent", "id": 1, "args": { "a": [] }, "output": Bson::Null },
+        }.into()]),
+        Bson::Array(vec![doc! {
+            "type": "tool_call",
+            "tool_call": { "name": "switch_agent", "output": ["a", { "text": 4 }, { "text": "{" }] },
+        }.into()]),
+        Bson::Array(vec![parts::call("switch_agent", "agent_x", &"[".repeat(100_000))]),
+        Bson::Array(vec![parts::call("switch_agent", "agent_x", &"{\"a\":".repeat(20_000))]),
+        Bson::Array(vec![parts::call("switch_agent", "agent_x", &"x".repeat(200_000))]),
+        doc! { "$where": "1", "a.b": { "$gt": "" } }.into(),
+    ]
+}
+
+#[tokio::test]
+async fn no_shape_stops_the_stream() {
     let db = Mongod::shared().await.db().await;
     let librechat = LibreChat::on(&db);
     librechat.seed_roles().await;
-    let _baton = Baton::start_with(&db, SERVERS).await;
-    let mut replay = Replay::of(&db, V088, "z", Pace::AtMost(Duration::from_millis(60))).await;
-    replay.run().await;
-    barrier(&db).await;
-    holds("z ends with B", async || {
-        replay
-            .agent_now()
-            .await
-            .is_none_or(|stands| stands == agent(V088, 'B'))
+    let user = librechat.user().await;
+    let [a, b] = [
+        librechat.agent(&user, "A").await,
+        librechat.agent(&user, "B").await,
+    ];
+    let mut baton = Baton::start_with(&db, &[("BATON__SWITCH__SERVERS", "switcher")]).await;
+    let messages = db.messages();
+    let conversations = db.conversations();
+    for (index, shape) in hostile().into_iter().enumerate() {
+        for field in [
+            "content",
+            "user",
+            "conversationId",
+            "model",
+            "parentMessageId",
+            "createdAt",
+        ] {
+            let mut document = doc! {
+                "messageId": format!("hostile-{index}-{field}"), "conversationId": "c",
+                "user": user.hex(), "isCreatedByUser": false, "tenantId": shape.clone(),
+                "content": [parts::switch(&b.id, "c")],
+            };
+            document.insert(field, shape.clone());
+            let id = messages.insert_one(document).await.unwrap().inserted_id;
+            messages
+                .update_one(
+                    doc! { "_id": &id },
+                    doc! { "$set": { "content": shape.clone() } },
+                )
+                .await
+                .unwrap();
+            messages
+                .update_one(
+                    doc! { "_id": &id },
+                    doc! { "$set": { "content": [parts::switch(&b.id, "c")] } },
+                )
+                .await
+                .unwrap();
+        }
+        for field in [
+            "agent_id",
+            "messages",
+            "user",
+            "updatedAt",
+            "conversationId",
+        ] {
+            let mut document = doc! {
+                "conversationId": format!("hostile-{index}-{field}"), "user": user.hex(),
+                "agent_id": "agent_x", "messages": [shape.clone()],
+            };
+            document.insert(field, shape.clone());
+            let id = conversations
+                .insert_one(document)
+                .await
+                .unwrap()
+                .inserted_id;
+            let set = doc! { "$set": { "agent_id": shape.clone(), "updatedAt": shape.clone() } };
+            conversations
+                .update_one(doc! { "_id": &id }, set)
+                .await
+                .unwrap();
+        }
+    }
+    messages
+        .insert_one(doc! { "_id": "no object id", "content": [parts::switch(&b.id, "c")] })
+        .await
+        .unwrap();
+    let turn = Turn::first(&librechat, &user, &a);
+    turn.run_switching(&b).await;
+    holds("a switch among hostile documents lasts", async || {
+        turn.agent_now(&db).await.as_deref() == Some(&b.id)
     })
     .await;
+    // A rescan meets all of it once more.
+    baton.kill();
+    let state = db.client.database(&db.state);
+    state
+        .collection::<Document>("checkpoints")
+        .drop()
+        .await
+        .unwrap();
+    let later = turn.next(&b);
+    later.run_switching(&a).await;
+    turn.next(&a);
+    baton.restart().await;
+    holds("a switch among hostile documents is found", async || {
+        later.agent_now(&db).await.as_deref() == Some(&a.id)
+    })
+    .await;
+    assert_eq!(baton.stop().await.code(), Some(0));
 }
