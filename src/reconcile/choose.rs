@@ -151,7 +151,7 @@ impl Context {
                     .await?;
                 open.take()
             }
-            After::Open => open.replace(Box::new(next)),
+            After::Open => open.replace(next),
         }))
     }
 

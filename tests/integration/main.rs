@@ -16,8 +16,8 @@
 mod harness;
 
 mod access;
-mod http;
 mod check;
+mod http;
 mod librechat;
 mod mongod;
 mod orders;
