@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use super::take::{Taken, take};
 use super::{Gateway, events};
 use crate::librechat::ConversationId;
-use crate::metrics::Passage;
 use crate::librechat::lost_final::{lost_final, sources};
+use crate::metrics::Passage;
 
 /// A refusal is a sentence.
 const REFUSAL_LIMIT: usize = 64 << 10;

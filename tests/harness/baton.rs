@@ -15,6 +15,8 @@ use super::wait::{eventually, holds};
 pub struct Baton {
     command: Command,
     address: SocketAddr,
+    /// Where health is: `ops.listen`, where it has an address of its own.
+    ops: SocketAddr,
     child: Child,
     /// Holds the configuration file, where there is one.
     folder: Option<TempDir>,
@@ -52,6 +54,10 @@ impl Baton {
 
     fn launch_with(db: &TestDb, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let address = free_address();
+        let ops = environment
+            .iter()
+            .find(|(name, _)| *name == "BATON__OPS__LISTEN")
+            .map_or(address, |(_, ops)| ops.parse().expect("an address"));
         // The system ends it should the tests be killed; `setpriv` itself becomes the program.
         let mut command = Command::new("/usr/bin/setpriv");
         command
@@ -69,6 +75,7 @@ impl Baton {
         Self {
             command,
             address,
+            ops,
             child,
             folder: None,
         }
@@ -120,7 +127,7 @@ impl Baton {
 
     /// Status and body of a GET; none while it does not answer.
     pub async fn get(&self, path: &str) -> Option<(u16, String)> {
-        let mut stream = TcpStream::connect(self.address).await.ok()?;
+        let mut stream = TcpStream::connect(self.ops).await.ok()?;
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
             self.address

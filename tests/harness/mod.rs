@@ -22,6 +22,7 @@ mod people;
 pub mod recording;
 mod replay;
 mod turn;
+mod upstream;
 mod wait;
 
 pub use address::free_address;
@@ -34,4 +35,5 @@ pub use people::{Agent, User};
 pub use recording::{Effect, Recording, Write};
 pub use replay::{Pace, Replay};
 pub use turn::{Turn, uuid};
+pub use upstream::{Seen, Upstream};
 pub use wait::{eventually, holds};

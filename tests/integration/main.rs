@@ -17,6 +17,7 @@ mod harness;
 
 mod access;
 mod check;
+mod gateway;
 mod http;
 mod librechat;
 mod mongod;
