@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, Response};
 use futures::future::BoxFuture;
 use hyper::body::Frame;
@@ -15,10 +15,11 @@ use super::ledger::Ledger;
 use crate::librechat::sse::{Framer, Piece};
 
 /// Sees to the events of an answer, where it is a stream of them.
-pub(super) fn watch(response: Response<Body>, ledger: &Ledger) -> Response<Body> {
+pub(super) fn watch(mut response: Response<Body>, ledger: &Ledger) -> Response<Body> {
     if !is_events(response.headers()) {
         return response;
     }
+    response.headers_mut().remove(CONTENT_LENGTH); // it may become another
     let ledger = ledger.clone();
     response.map(|upstream| Body::new(Events::new(upstream, ledger)))
 }

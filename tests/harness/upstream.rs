@@ -37,16 +37,19 @@ impl Upstream {
     ) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&seen);
-        let mut upstream = Self::serve(async move |request| {
-            let (parts, body) = request.into_parts();
-            let seen = Seen {
-                method: parts.method,
-                uri: parts.uri,
-                headers: parts.headers,
-                body: to_bytes(body, usize::MAX).await.unwrap_or_default(),
-            };
-            noted.lock().expect("no panic").push(seen.clone());
-            answer(&seen)
+        let mut upstream = Self::serve(move |request: Request| {
+            let (noted, answer) = (Arc::clone(&noted), answer.clone());
+            async move {
+                let (parts, body) = request.into_parts();
+                let seen = Seen {
+                    method: parts.method,
+                    uri: parts.uri,
+                    headers: parts.headers,
+                    body: to_bytes(body, usize::MAX).await.unwrap_or_default(),
+                };
+                noted.lock().expect("no panic").push(seen.clone());
+                answer(&seen)
+            }
         })
         .await;
         upstream.seen = seen;

@@ -116,7 +116,7 @@ async fn an_upload_streams_both_ways() {
             .await;
     let s = Scene::before(&upstream).await;
     let chunk = Bytes::from(vec![7; 1 << 20]);
-    let chunks = stream::iter(std::iter::repeat_n(Ok::<_, std::io::Error>(chunk), 64));
+    let chunks = stream::iter((0..64).map(move |_| Ok::<_, std::io::Error>(chunk.clone())));
     let request = Request::post(s.url("/api/files")).body(Body::from_stream(chunks));
     let mut body = s
         .send(request.unwrap())
