@@ -149,7 +149,9 @@ mod tests {
 
     #[test]
     fn requests_are_told_apart() {
-        let of = |method, path| ChatRequest::of(method, path, Some("a=1&generationCreatedAt=17"));
+        let of = |method: &str, path: &str| {
+            ChatRequest::of(method, path, Some("a=1&generationCreatedAt=17"))
+        };
         assert_eq!(
             of("POST", "/api/agents/chat/agents"),
             Some(ChatRequest::Start)

@@ -90,13 +90,17 @@ impl Framer {
                     mark = at;
                 }
                 State::Hold { line_is_empty } => {
-                    let end = self.to_line_end(chunk, at);
+                    let mut end = self.to_line_end(chunk, at);
                     let ended = is_line_end(chunk[end - 1]);
                     if !ended || end - at > 1 || !line_is_empty {
                         self.state = State::Hold {
                             line_is_empty: ended,
                         };
                     } else {
+                        if self.after_cr && chunk.get(end) == Some(&b'\n') {
+                            self.after_cr = false;
+                            end += 1;
+                        }
                         pass(chunk.slice(given..mark), out);
                         self.held.extend_from_slice(&chunk[mark..end]);
                         let raw = std::mem::take(&mut self.held).into();
