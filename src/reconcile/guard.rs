@@ -197,7 +197,6 @@ impl Context {
     }
 
     async fn note_applied(&self, open: &mut Open, repair: bool) -> Result<After, Undone> {
-        let id = open.switch.id;
         let first = open.switch.applied_at.is_none();
         if repair {
             tracing::info!("an overwrite by the same turn was put back");
@@ -210,17 +209,17 @@ impl Context {
         open.look_soon();
         let still_open = self
             .patiently("recording what was done", || {
-                self.store.applied(id, first, repair)
+                self.store.applied(&open.switch, first, repair)
             })
             .await?;
         if still_open {
             return Ok(After::Open);
         }
-        // Another instance has closed it, perhaps for a newer one.
         self.replaced(open).await
     }
 
-    /// The record is no longer open: takes up what stands in its place.
+    /// The record is no longer open, or has another target: another instance has seen more. Takes
+    /// up what stands in its place.
     async fn replaced(&self, open: &mut Open) -> Result<After, Undone> {
         let key = open.switch.key();
         let newer = self
@@ -239,11 +238,11 @@ impl Context {
         }
     }
 
-    async fn supersede(&self, open: &Open, later: Later) -> Result<After, Undone> {
+    async fn supersede(&self, open: &mut Open, later: Later) -> Result<After, Undone> {
         self.close(open, Status::Superseded, later.words()).await
     }
 
-    async fn unended(&self, open: &Open) -> Result<After, Undone> {
+    async fn unended(&self, open: &mut Open) -> Result<After, Undone> {
         self.close(
             open,
             Status::Settled,
@@ -252,7 +251,7 @@ impl Context {
         .await
     }
 
-    async fn gone(&self, open: &Open) -> Result<After, Undone> {
+    async fn gone(&self, open: &mut Open) -> Result<After, Undone> {
         if open.is_overdue() {
             return self
                 .close(open, Status::Superseded, "there is no such conversation")
@@ -263,19 +262,19 @@ impl Context {
 
     pub(super) async fn close(
         &self,
-        open: &Open,
+        open: &mut Open,
         status: Status,
         detail: &str,
     ) -> Result<After, Undone> {
-        let id = open.switch.id;
         let closed = self
             .patiently("closing the switch", || {
-                self.store.close(id, status, detail)
+                self.store.close(&open.switch, status, detail)
             })
             .await?;
-        if closed {
-            tracing::info!(%status, detail, "the switch is closed");
+        if !closed {
+            return self.replaced(open).await;
         }
+        tracing::info!(%status, detail, "the switch is closed");
         Ok(After::Closed)
     }
 }

@@ -48,11 +48,9 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub(super) fn new(mut switch: Switch, begun_from_spec: bool, left: Duration) -> Box<Self> {
-        // Ten thousand of these are held: what only the record needs is not.
-        switch.reason = None;
+    pub(super) fn new(switch: Switch, begun_from_spec: bool, left: Duration) -> Box<Self> {
         let mut open = Box::new(Self {
-            switch,
+            switch: lean(switch),
             begun_from_spec,
             deadline: Instant::now() + left,
             next_look: Instant::now(),
@@ -60,6 +58,11 @@ impl Open {
         });
         open.look_later();
         open
+    }
+
+    /// Takes over what the record says by now.
+    pub(super) fn renew(&mut self, switch: Switch) {
+        self.switch = lean(switch);
     }
 
     /// Looks later, and later each time.
@@ -76,6 +79,14 @@ impl Open {
 
     pub(super) fn is_overdue(&self) -> bool {
         Instant::now() >= self.deadline
+    }
+}
+
+/// Ten thousand of these are held: what only the record needs is not.
+fn lean(switch: Switch) -> Switch {
+    Switch {
+        reason: None,
+        ..switch
     }
 }
 

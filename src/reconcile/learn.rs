@@ -185,8 +185,11 @@ impl Context {
         let Some(guarded) = open.as_mut().filter(|open| open.switch.id == switch.id) else {
             return Ok(());
         };
-        // R was saved once more, as when it is finished after all clients had left.
-        guarded.switch.saved_at = guarded.switch.saved_at.max(response.saved_at);
+        // Another instance may have given it the target of a later call. And R was saved once
+        // more, as when it is finished after all clients had left.
+        let saved_at = guarded.switch.saved_at.max(response.saved_at);
+        guarded.renew(switch.clone());
+        guarded.switch.saved_at = saved_at.max(switch.saved_at);
         guarded.look_soon();
         if let After::Closed = self.look(guarded).await? {
             *open = None;
@@ -275,8 +278,8 @@ impl Context {
     async fn take_up(&self, open: &mut Option<Box<Open>>, next: Box<Open>) -> Result<(), Undone> {
         let older = open.replace(next);
         match (older, &open) {
-            (Some(older), Some(next)) if older.switch.id != next.switch.id => {
-                self.close(&older, Status::Superseded, "a later switch")
+            (Some(mut older), Some(next)) if older.switch.id != next.switch.id => {
+                self.close(&mut older, Status::Superseded, "a later switch")
                     .await?;
             }
             _ => {}
@@ -293,11 +296,11 @@ impl Context {
         let known = open
             .as_ref()
             .map(|open| (open.switch.id, open.switch.created_at));
-        let next = Open::new(switch, false, self.guard);
+        let mut next = Open::new(switch, false, self.guard);
         match known {
             Some((id, _)) if id == next.switch.id => Ok(()),
             Some((_, at)) if at > next.switch.created_at => self
-                .close(&next, Status::Superseded, "a later switch")
+                .close(&mut next, Status::Superseded, "a later switch")
                 .await
                 .map(|_| ()),
             _ => self.take_up(open, next).await,

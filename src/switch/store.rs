@@ -220,33 +220,33 @@ impl Store {
 
     /// Notes that the target was put in force, and whether that undid an overwrite.
     ///
-    /// `false`: the switch is no longer open, and whoever asks must read it anew.
+    /// `false`: the switch is no longer open, or has another target by now; read it anew.
     ///
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn applied(&self, id: ObjectId, first: bool, repair: bool) -> Result<bool> {
+    pub async fn applied(&self, switch: &Switch, first: bool, repair: bool) -> Result<bool> {
         let mut update = doc! { "$inc": { "repairs": i64::from(repair) } };
         if first {
             update.insert("$currentDate", doc! { "applied_at": true });
         }
         let result = self
             .switches
-            .update_one(doc! { "_id": id, "status": "open" }, update)
+            .update_one(still_open(switch), update)
             .await?;
         Ok(result.matched_count == 1)
     }
 
-    /// Closes an open switch. `false`: it was closed already.
+    /// Closes an open switch. `false`: it was closed already, or has another target by now.
     ///
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn close(&self, id: ObjectId, status: Status, detail: &str) -> Result<bool> {
+    pub async fn close(&self, switch: &Switch, status: Status, detail: &str) -> Result<bool> {
         let result = self
             .switches
             .update_one(
-                doc! { "_id": id, "status": "open" },
+                still_open(switch),
                 doc! {
                     "$set": {
                         "status": status.to_string(), "detail": detail, "expires_at": self.expiry(),
@@ -297,6 +297,12 @@ fn turn_filter(key: &ConversationKey, message: Option<&MessageId>) -> Document {
         "conversation_id": &key.conversation,
         "message_id": message.cloned().map_or(Bson::Null, Bson::from),
     }
+}
+
+/// The record while it is open and says what this instance knows: another one may have given it
+/// a later call's target.
+fn still_open(switch: &Switch) -> Document {
+    doc! { "_id": switch.id, "status": "open", "to_agent": &switch.to_agent }
 }
 
 /// An empty list is not stored.

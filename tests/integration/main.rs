@@ -17,6 +17,7 @@ mod harness;
 
 mod access;
 mod check;
+mod dispatch;
 mod librechat;
 mod mongod;
 mod orders;
