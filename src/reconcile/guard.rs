@@ -78,6 +78,10 @@ impl Context {
                 return Ok(after);
             }
         }
+        if open.is_overdue() {
+            let detail = "the target could not be put in force";
+            return self.close(open, Status::Superseded, detail).await;
+        }
         tracing::warn!("the conversation keeps changing; it is looked at again later");
         Ok(After::Open)
     }

@@ -66,9 +66,16 @@ impl Open {
     }
 
     /// Looks later, and later each time.
+    ///
+    /// At the deadline for once, and after it at the same pace as before: what MongoDB refuses
+    /// then is not to be tried without a pause.
     pub(super) fn look_later(&mut self) {
-        self.next_look =
-            (Instant::now() + self.pace.next_wait()).min(self.deadline.max(Instant::now()));
+        let paced = Instant::now() + self.pace.next_wait();
+        self.next_look = if self.is_overdue() {
+            paced
+        } else {
+            paced.min(self.deadline)
+        };
     }
 
     /// Something has happened: looks soon again.
@@ -98,4 +105,43 @@ pub(super) struct Lane {
     pub(super) open: Option<Box<Open>>,
     /// The conversation's `_id`, by which changes of it are recognised.
     pub(super) conversation: Option<ObjectId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use mongodb::bson::doc;
+
+    use super::*;
+
+    fn open(left: Duration) -> Box<Open> {
+        let switch = doc! {
+            "conversation_id": "c", "user": "u", "to_agent": "b", "origin": "tool",
+            "status": "open", "_id": ObjectId::new(),
+        };
+        Open::new(
+            mongodb::bson::deserialize_from_document(switch).unwrap(),
+            false,
+            left,
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_deadline_is_not_slept_through() {
+        let mut open = open(Duration::from_secs(70));
+        for _ in 0..20 {
+            open.look_later();
+        }
+        tokio::time::advance(Duration::from_secs(30)).await;
+        open.look_later();
+        assert!(open.next_look <= open.deadline);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_overdue_look_that_fails_is_repeated_ever_later() {
+        let mut open = open(Duration::ZERO);
+        for _ in 0..20 {
+            open.look_later();
+        }
+        assert!(open.next_look >= Instant::now() + RAREST_LOOK / 2);
+    }
 }

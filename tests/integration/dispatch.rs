@@ -287,3 +287,17 @@ async fn an_instance_that_missed_the_second_switch_of_a_turn_gives_way() {
     assert_eq!(record.to_agent, s.c.id.as_str().into());
     s.names(&turn, &s.c).await;
 }
+
+#[tokio::test]
+async fn a_conversation_that_cannot_be_written_is_given_up_in_the_end() {
+    let s = Scene::on(Mongod::shared().await).await;
+    let desk = Desk::open(&s.db, Duration::from_secs(1)).await;
+    let turn = s.second_turn().await;
+    let hostile = doc! { "$set": { "agent_id": 5 } };
+    let key = doc! { "conversationId": &turn.conversation };
+    s.db.conversations().update_one(key, hostile).await.unwrap();
+    turn.save_unfinished_response(&[switch_to(&s.b, &turn)])
+        .await;
+    desk.deals_with(desk.response(&turn).await).await;
+    assert_eq!(s.closed(&turn).await.status, Status::Superseded);
+}
