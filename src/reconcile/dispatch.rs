@@ -340,8 +340,10 @@ impl Reconciler {
             }
             Ok(Output::Glanced(keys, glances)) => {
                 self.glancing = false;
-                let glances = settle(glances)?.unwrap_or_default();
-                self.glanced(keys, glances);
+                match settle(glances)? {
+                    Some(glances) => self.glanced(keys, glances),
+                    None => self.glance_later(keys),
+                }
             }
             Ok(Output::Synced(open)) => {
                 self.syncing = false;
@@ -434,6 +436,16 @@ impl Reconciler {
                 self.timer.set(open.next_look, key);
             } else {
                 self.enqueue(key, None, Task::Look);
+            }
+        }
+    }
+
+    /// A glance that failed is to be taken again.
+    fn glance_later(&mut self, keys: Vec<ConversationKey>) {
+        for key in keys {
+            if let Some(open) = self.lanes.get_mut(&key).and_then(|lane| lane.open.as_mut()) {
+                open.look_later();
+                self.timer.set(open.next_look, key);
             }
         }
     }

@@ -301,3 +301,24 @@ async fn a_conversation_that_cannot_be_written_is_given_up_in_the_end() {
     desk.deals_with(desk.response(&turn).await).await;
     assert_eq!(s.closed(&turn).await.status, Status::Superseded);
 }
+
+#[tokio::test]
+async fn a_refused_look_is_taken_again() {
+    let mongod = Mongod::start(Topology::ReplicaSet).await;
+    let s = Scene::on(&mongod).await;
+    let desk = Desk::open(&s.db, HOUR).await;
+    let turn = s.second_turn().await;
+    let call = [switch_to(&s.b, &turn)];
+    turn.save_response(&call).await;
+    desk.deals_with(desk.response(&turn).await).await;
+    s.names(&turn, &s.b).await;
+    refuse(&s, "find", "conversations", doc! { "times": 3 }).await;
+    holds("a look has failed", async || {
+        !desk.health.report().checks[1].ok
+    })
+    .await;
+    turn.end().await;
+    turn.touch_user_message().await;
+    assert_eq!(s.closed(&turn).await.status, Status::Settled);
+    s.names(&turn, &s.b).await;
+}
