@@ -104,6 +104,7 @@ impl Context {
                 .map(Some);
         }
         learn_ids(&mut open.switch, turn);
+        open.read = Some(conversation.object_id);
         open.begun_from_spec |= conversation.spec.is_some();
         let sight = self.sight(open, conversation);
         let overdue = open.is_overdue();

@@ -40,6 +40,8 @@ pub(super) struct Open {
     pub(super) switch: Switch,
     /// Whether the conversation was begun from a model spec.
     pub(super) begun_from_spec: bool,
+    /// The conversation's `_id`, where the last piece of work read it.
+    pub(super) read: Option<ObjectId>,
     /// No end of the turn is waited for after this.
     pub(super) deadline: Instant,
     /// When to look next.
@@ -52,6 +54,7 @@ impl Open {
         let mut open = Box::new(Self {
             switch: lean(switch),
             begun_from_spec,
+            read: None,
             deadline: Instant::now() + left,
             next_look: Instant::now(),
             pace: Backoff::new(FIRST_LOOK, RAREST_LOOK),

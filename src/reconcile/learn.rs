@@ -33,27 +33,13 @@ struct Scene {
 }
 
 impl Context {
-    /// Learns what a response's calls say. Returns the switch to guard: the one that was open, or
-    /// the new one.
+    /// Learns what a response's calls say. `open` is then the switch to guard: the one that it was,
+    /// or the new one.
     pub(super) async fn learn(
-        &self,
-        mut open: Option<Box<Open>>,
-        response: &Response,
-        not_before: Timestamp,
-    ) -> (Option<Box<Open>>, Option<ObjectId>, Result<(), Undone>) {
-        let mut conversation = None;
-        let outcome = self
-            .try_learn(&mut open, response, not_before, &mut conversation)
-            .await;
-        (open, conversation, outcome)
-    }
-
-    async fn try_learn(
         &self,
         open: &mut Option<Box<Open>>,
         response: &Response,
         not_before: Timestamp,
-        conversation: &mut Option<ObjectId>,
     ) -> Result<(), Undone> {
         let calls = self.calls_of(response);
         let Some(last) = calls.last() else {
@@ -63,7 +49,6 @@ impl Context {
             return Ok(());
         }
         let scene = self.survey(response, &last.to).await?;
-        *conversation = scene.conversation.as_ref().map(|c| c.object_id);
         if scene.conversation.as_ref().is_some_and(|c| c.exempt) {
             tracing::debug!("a switch in a conversation that is left alone");
             return Ok(());

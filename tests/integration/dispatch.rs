@@ -350,3 +350,26 @@ async fn a_refused_look_is_taken_again() {
     assert_eq!(s.closed(&turn).await.status, Status::Settled);
     s.names(&turn, &s.b).await;
 }
+
+#[tokio::test]
+async fn an_adopted_switch_is_guarded_from_its_first_event_on() {
+    let mongod = Mongod::start(Topology::ReplicaSet).await;
+    let s = Scene::on(&mongod).await;
+    let desk = Desk::open(&s.db, HOUR).await;
+    let turn = s.second_turn().await;
+    turn.save_response(&[switch_to(&s.b, &turn)]).await;
+    desk.deals_with(desk.response(&turn).await).await;
+    s.names(&turn, &s.b).await;
+    desk.close().await;
+    turn.end().await;
+    s.names(&turn, &s.a).await;
+
+    // The look of the adoption succeeds, and puts B back; no later one does.
+    refuse(&s, "find", "messages", doc! { "skip": 1 }).await;
+    let desk = Desk::open(&s.db, HOUR).await;
+    s.names(&turn, &s.b).await;
+    turn.end().await;
+    s.names(&turn, &s.a).await;
+    desk.deals_with(s.last_write(&turn, false).await).await;
+    s.names(&turn, &s.b).await;
+}
