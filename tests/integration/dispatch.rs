@@ -373,3 +373,27 @@ async fn an_adopted_switch_is_guarded_from_its_first_event_on() {
     desk.deals_with(s.last_write(&turn, false).await).await;
     s.names(&turn, &s.b).await;
 }
+
+#[tokio::test]
+async fn a_sub_agents_thread_is_left_alone_even_where_it_is_new() {
+    let s = Scene::on(Mongod::shared().await).await;
+    let desk = Desk::open(&s.db, HOUR).await;
+    let turn = Turn::first(&s.librechat, &s.user, &s.a);
+    turn.save_user_message().await;
+    turn.save_unfinished_response(&[switch_to(&s.b, &turn)])
+        .await;
+    desk.deals_with(desk.response(&turn).await).await;
+    assert_eq!(s.record(&turn).await.unwrap().status, Status::Open);
+
+    turn.start().await;
+    // As if START itself had set it; the stream shows one write.
+    let key = doc! { "conversationId": &turn.conversation };
+    let mark = doc! { "$set": { "subagentThread": { "parent": "x" } } };
+    s.db.conversations().update_one(key, mark).await.unwrap();
+    desk.deals_with(s.last_write(&turn, true).await).await;
+    assert_eq!(s.closed(&turn).await.status, Status::Superseded);
+    assert_eq!(
+        turn.agent_now(&s.db).await.as_deref(),
+        Some(s.a.id.as_str())
+    );
+}
