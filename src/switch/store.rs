@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::TryStreamExt;
 use mongodb::{
     Collection, Database, IndexModel,
-    bson::{Bson, DateTime, Document, doc, oid::ObjectId},
+    bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId},
     error::{ErrorKind, Result, WriteFailure},
     options::{IndexOptions, ReturnDocument},
 };
@@ -162,7 +162,10 @@ impl Store {
             .await
     }
 
-    /// All open switches recorded at `since` or later, by MongoDB's clock, oldest first.
+    /// All open switches recorded at `since` or later, by MongoDB's clock, oldest first. A record
+    /// that cannot be understood is skipped: it may be that of a later version.
+    ///
+    /// The reasons are left out, since thousands of these may be held.
     ///
     /// # Errors
     ///
@@ -173,9 +176,12 @@ impl Store {
             filter.insert("created_at", doc! { "$gte": since });
         }
         self.switches
+            .clone_with_type::<RawDocumentBuf>()
             .find(filter)
+            .projection(doc! { "reason": 0 })
             .sort(doc! { "created_at": 1 })
             .await?
+            .try_filter_map(|raw| async move { Ok(understood(&raw)) })
             .try_collect()
             .await
     }
@@ -230,10 +236,7 @@ impl Store {
         if first {
             update.insert("$currentDate", doc! { "applied_at": true });
         }
-        let result = self
-            .switches
-            .update_one(still_open(switch), update)
-            .await?;
+        let result = self.switches.update_one(still_open(switch), update).await?;
         Ok(result.matched_count == 1)
     }
 
@@ -297,6 +300,19 @@ fn turn_filter(key: &ConversationKey, message: Option<&MessageId>) -> Document {
         "conversation_id": &key.conversation,
         "message_id": message.cloned().map_or(Bson::Null, Bson::from),
     }
+}
+
+fn understood(raw: &RawDocument) -> Option<Switch> {
+    let record = mongodb::bson::deserialize_from_slice(raw.as_bytes());
+    if record.is_err() {
+        // What is wrong with it may quote it.
+        let id = raw.get_object_id("_id").ok();
+        tracing::warn!(
+            record = id.map(tracing::field::display),
+            "a record that cannot be understood"
+        );
+    }
+    record.ok()
 }
 
 /// The record while it is open and says what this instance knows: another one may have given it

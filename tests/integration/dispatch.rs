@@ -397,3 +397,15 @@ async fn a_sub_agents_thread_is_left_alone_even_where_it_is_new() {
         Some(s.a.id.as_str())
     );
 }
+
+#[tokio::test]
+async fn a_record_of_another_shape_keeps_no_instance_from_starting() {
+    let s = Scene::on(Mongod::shared().await).await;
+    let foreign = doc! { "status": "open", "origin": "telepathy", "reason": "the secret" };
+    s.db.switches().insert_one(foreign).await.unwrap();
+    let desk = Desk::open(&s.db, HOUR).await;
+    let turn = s.second_turn().await;
+    turn.save_response(&[switch_to(&s.b, &turn)]).await;
+    desk.deals_with(desk.response(&turn).await).await;
+    s.names(&turn, &s.b).await;
+}
