@@ -111,15 +111,11 @@ impl Context {
         match decide(&open.switch.guard(), &sight, Some(turn)) {
             Decision::Supersede(later) => self.supersede(open, later).await.map(Some),
             Decision::Apply => {
-                let repair = open.switch.applied_at.is_some()
-                    || conversation.agent.as_ref() != Some(&open.switch.to_agent);
+                let repair = open.switch.applied_at.is_some();
                 if !self.apply(open, &conversation.expected()).await? {
                     return Ok(None);
                 }
-                match self
-                    .note_applied(open, repair && open.switch.applied_at.is_some())
-                    .await?
-                {
+                match self.note_applied(open, repair).await? {
                     After::Open if overdue => self.unended(open).await.map(Some),
                     after => Ok(Some(after)),
                 }
