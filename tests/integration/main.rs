@@ -18,6 +18,8 @@ mod harness;
 mod access;
 mod check;
 mod dispatch;
+mod faults;
+mod specs;
 mod librechat;
 mod mongod;
 mod orders;
