@@ -22,7 +22,6 @@ use crate::health::Health;
 use crate::http::{self, ops};
 use crate::librechat::access::Access;
 use crate::librechat::change;
-use crate::librechat::specs::Specs;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
 use crate::mongo::{connect, words};
@@ -82,12 +81,7 @@ async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, Bin
 }
 
 /// Runs the daemon until a signal, a failure or the cancelled token of `lifecycle`.
-pub async fn run(
-    settings: Settings,
-    specs: Specs,
-    listeners: Listeners,
-    lifecycle: Lifecycle,
-) -> ExitCode {
+pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle) -> ExitCode {
     let health = Health::new();
     info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -98,7 +92,7 @@ pub async fn run(
     serve(listeners, &health, &lifecycle);
     lifecycle.spawn(
         "switches",
-        keep_switches(settings, specs, health.clone(), lifecycle.token()),
+        keep_switches(settings, health.clone(), lifecycle.token()),
     );
     lifecycle.run(&health).await
 }
@@ -136,7 +130,6 @@ enum Stuck {
 /// The daemon's work: the feed and the dispatcher, until `stop`.
 async fn keep_switches(
     settings: Settings,
-    specs: Specs,
     health: Health,
     stop: CancellationToken,
 ) -> Result<(), Stuck> {
@@ -158,7 +151,7 @@ async fn keep_switches(
         conversations: Conversations::new(&librechat),
         messages: Messages::new(&librechat),
         access: Access::new(librechat.clone()),
-        specs,
+        specs: settings.specs,
         allow: AllowList::new(switch.allow),
         tools: tools.clone(),
         store: Store::new(&state, switch.retention),
@@ -200,8 +193,13 @@ async fn keep_switches(
         () = lose_patience => return Ok(()),
     };
     read?;
-    worked?;
-    Ok(())
+    match worked {
+        Err(Undone::Abandoned) => {
+            warn!("MongoDB does not answer; the next start takes up what is left");
+            Ok(())
+        }
+        outcome => outcome.map_err(Stuck::from),
+    }
 }
 
 /// Resolving the names of a `mongodb+srv` address may fail for a while. `None`: it is time to end.

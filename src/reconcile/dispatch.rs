@@ -337,10 +337,8 @@ impl Reconciler {
             }
             Ok(Output::Glanced(keys, glances)) => {
                 self.glancing = false;
-                match settle(glances)? {
-                    Some(glances) => self.glanced(keys, glances),
-                    None => self.glance_later(keys),
-                }
+                let glances = settle(glances)?;
+                self.glanced(keys, glances);
             }
             Ok(Output::Synced(open)) => {
                 self.syncing = false;
@@ -401,6 +399,16 @@ impl Reconciler {
         if due.is_empty() {
             return;
         }
+        for (key, _) in &due {
+            // Changes of it that come before the glance is taken in are not to be lost.
+            if self
+                .lanes
+                .get(key)
+                .is_some_and(|lane| lane.conversation.is_none())
+            {
+                self.learning.insert(key.clone());
+            }
+        }
         self.glancing = true;
         let context = Arc::clone(&self.context);
         self.tasks.spawn(async move {
@@ -412,18 +420,34 @@ impl Reconciler {
         });
     }
 
-    fn glanced(&mut self, keys: Vec<ConversationKey>, glances: Vec<Glance>) {
+    /// `None`: MongoDB refused to show anything; it is tried again at the next look.
+    fn glanced(&mut self, keys: Vec<ConversationKey>, glances: Option<Vec<Glance>>) {
+        let glances = glances.map_or_else(
+            || keys.iter().map(|_| None).collect(),
+            |glances| glances.into_iter().map(Some).collect::<Vec<_>>(),
+        );
         for (key, glance) in keys.into_iter().zip(glances) {
-            if let Some(conversation) = &glance.conversation {
+            let seen = glance
+                .as_ref()
+                .and_then(|glance| glance.conversation.as_ref());
+            if let Some(conversation) = seen {
                 self.bind(&key, conversation.object_id);
             }
-            let Some(open) = self.lanes.get_mut(&key).and_then(|lane| lane.open.as_mut()) else {
+            let Some(lane) = self.lanes.get_mut(&key) else {
                 continue;
             };
-            if self
-                .context
-                .may_wait(open, glance.conversation.as_ref(), &glance.turn)
-            {
+            let waits = lane.busy || !lane.queue.is_empty();
+            if !waits {
+                self.learning.remove(&key);
+            }
+            let Some(open) = lane.open.as_mut() else {
+                continue;
+            };
+            open.begun_from_spec |= seen.is_some_and(|conversation| conversation.spec.is_some());
+            let may_wait = glance
+                .as_ref()
+                .is_none_or(|glance| self.context.may_wait(open, seen, &glance.turn));
+            if may_wait {
                 open.look_later();
                 self.timer.set(open.next_look, key);
             } else {
@@ -432,30 +456,23 @@ impl Reconciler {
         }
     }
 
-    /// A glance that failed is to be taken again.
-    fn glance_later(&mut self, keys: Vec<ConversationKey>) {
-        for key in keys {
-            if let Some(open) = self.lanes.get_mut(&key).and_then(|lane| lane.open.as_mut()) {
-                open.look_later();
-                self.timer.set(open.next_look, key);
-            }
-        }
-    }
-
+    /// Guards switches that another instance, or this one before a restart, left open.
     fn adopt(&mut self, open: Vec<Switch>) {
         for switch in open {
             self.synced = self.synced.max(switch.created_at);
             let key = switch.key();
-            let lane = self.lanes.get(&key);
-            let known = lane.is_some_and(|lane| {
-                lane.busy
-                    || lane
-                        .open
-                        .as_ref()
-                        .is_some_and(|open| open.switch.id == switch.id)
-            });
-            if !known {
-                self.enqueue(key, None, Task::Adopt(Box::new(switch)));
+            let lane = self.lanes.entry(key.clone()).or_default();
+            match &lane.open {
+                Some(open) if open.switch.id == switch.id => {}
+                // Its worker may know it, or be about to; the next time will show.
+                _ if lane.busy => {}
+                None if lane.queue.is_empty() => {
+                    let mut adopted = Open::new(switch, false, self.context.guard);
+                    adopted.next_look = Instant::now();
+                    self.timer.set(adopted.next_look, key);
+                    lane.open = Some(adopted);
+                }
+                _ => self.enqueue(key, None, Task::Adopt(Box::new(switch))),
             }
         }
     }

@@ -278,13 +278,10 @@ impl Context {
         open: &mut Option<Box<Open>>,
         switch: Switch,
     ) -> Result<(), Undone> {
-        let known = open
-            .as_ref()
-            .map(|open| (open.switch.id, open.switch.created_at));
         let mut next = Open::new(switch, false, self.guard);
-        match known {
-            Some((id, _)) if id == next.switch.id => Ok(()),
-            Some((_, at)) if at > next.switch.created_at => self
+        match open.as_ref().map(|open| &open.switch) {
+            Some(known) if known.id == next.switch.id => Ok(()),
+            Some(known) if known.position() > next.switch.position() => self
                 .close(&mut next, Status::Superseded, "a later switch")
                 .await
                 .map(|_| ()),

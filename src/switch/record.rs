@@ -125,6 +125,13 @@ impl Switch {
         }
     }
 
+    /// Of two switches of a conversation the one whose position is greater is the later decision: that
+    /// of the later turn, and in a turn the one recorded later.
+    #[must_use]
+    pub fn position(&self) -> (Option<ObjectId>, Option<DateTime>) {
+        (self.user_message, self.created_at)
+    }
+
     /// What the rules ask of it.
     #[must_use]
     pub fn guard(&self) -> Guard {

@@ -1,6 +1,8 @@
 //! The `baton` program itself, as an operator runs it.
 
+use std::fs::File;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
@@ -42,6 +44,18 @@ impl Baton {
         let mut baton = Self::launch_with(db, &["--config", &file], &[]);
         baton.folder = Some(folder);
         baton.ready().await;
+        baton
+    }
+
+    /// The same with everything that it can log in a file.
+    pub async fn start_logged(db: &TestDb, environment: &[(&str, &str)], log: &Path) -> Self {
+        let mut all = vec![("BATON__LOG__LEVEL", "trace")];
+        all.extend(environment);
+        let mut baton = Self::launch(db, &all);
+        baton.kill();
+        let file = File::create(log).expect("a file in a temporary folder");
+        baton.command.stderr(file);
+        baton.restart().await;
         baton
     }
 
