@@ -17,6 +17,9 @@ mod harness;
 
 mod access;
 mod check;
+mod dispatch;
+mod faults;
+mod specs;
 mod librechat;
 mod mongod;
 mod orders;
