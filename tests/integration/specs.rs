@@ -4,7 +4,9 @@ use baton::switch::record::{Status, Switch};
 use mongodb::bson::{Document, doc};
 use tempfile::TempDir;
 
-use crate::harness::{Agent, Baton, LibreChat, Mongod, TestDb, Turn, User, eventually, holds, parts};
+use crate::harness::{
+    Agent, Baton, LibreChat, Mongod, TestDb, Turn, User, eventually, holds, parts,
+};
 
 struct Scene {
     db: TestDb,
