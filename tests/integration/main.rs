@@ -17,6 +17,8 @@ mod harness;
 
 mod access;
 mod check;
+mod dispatch;
+mod faults;
 mod http;
 mod librechat;
 mod mongod;
@@ -24,5 +26,6 @@ mod orders;
 mod real_calls;
 mod recordings;
 mod replay;
+mod specs;
 mod stream;
 mod switches;
