@@ -10,6 +10,7 @@ pub mod health;
 pub mod http;
 pub mod librechat;
 pub mod lifecycle;
+pub mod metrics;
 pub mod mongo;
 pub mod reconcile;
 pub mod run;

@@ -10,7 +10,7 @@ use axum::Router;
 use mongodb::Client;
 use mongodb::error::ErrorKind;
 use thiserror::Error;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -19,15 +19,22 @@ use crate::backoff::Backoff;
 use crate::config::Settings;
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
 use crate::health::Health;
-use crate::http::{self, ops};
+use crate::http::auth::Authenticator;
+use crate::http::{self, Backend, Slot, api, ops};
 use crate::librechat::access::Access;
 use crate::librechat::change;
+use crate::librechat::users::Users;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
+use crate::metrics::Metrics;
 use crate::mongo::{connect, words};
-use crate::reconcile::{Context, Reconciler, Undone};
+use crate::reconcile::{Context, Handle, Reconciler, Requests, Undone, requests};
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
+
+/// How many connections may wait to be accepted, as far as the system lets them. Beyond it some are
+/// reset: a thousand at once must not be.
+const BACKLOG: u32 = 4096;
 
 /// How many events wait between the stream and the dispatcher.
 const QUEUE: usize = 256;
@@ -62,24 +69,32 @@ impl Listeners {
     /// # Errors
     ///
     /// Where an address is taken or not this machine's.
-    pub async fn bind(settings: &Settings) -> Result<Self, BindError> {
-        let http = bind("http.listen", settings.http.listen).await?;
+    pub fn bind(settings: &Settings) -> Result<Self, BindError> {
+        let http = bind("http.listen", settings.http.listen)?;
         let ops = match settings.ops.listen {
-            Some(address) => Some(bind("ops.listen", address).await?),
+            Some(address) => Some(bind("ops.listen", address)?),
             None => None,
         };
         Ok(Self { http, ops })
     }
 }
 
-async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, BindError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| BindError {
-            key,
-            address,
-            source,
-        })
+fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, BindError> {
+    let listener = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    };
+    let listen = |socket: TcpSocket| {
+        // A restart need not wait for the connections of the process before.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listener.and_then(listen).map_err(|source| BindError {
+        key,
+        address,
+        source,
+    })
 }
 
 /// Runs the daemon until a signal, a failure or the cancelled token of `lifecycle`.
@@ -91,23 +106,42 @@ pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle)
         state = settings.state.database,
         "starting"
     );
-    serve(listeners, &health, &lifecycle);
+    let (handle, requests) = requests();
+    let daemon = Daemon {
+        health: health.clone(),
+        metrics: Metrics::new(),
+        slot: Slot::default(),
+        handle,
+    };
+    serve(listeners, &settings, &daemon, &lifecycle);
     lifecycle.spawn(
         "switches",
-        keep_switches(settings, health.clone(), lifecycle.token()),
+        keep_switches(settings, daemon, requests, lifecycle.token()),
     );
     lifecycle.run(&health).await
 }
 
-fn serve(listeners: Listeners, health: &Health, lifecycle: &Lifecycle) {
-    let ops = ops::router(health.clone());
+/// What the parts of the daemon share.
+struct Daemon {
+    health: Health,
+    metrics: Metrics,
+    slot: Slot,
+    handle: Handle,
+}
+
+fn serve(listeners: Listeners, settings: &Settings, daemon: &Daemon, lifecycle: &Lifecycle) {
+    let token = settings.metrics.token.clone();
+    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token);
+    let auth = Authenticator::new(settings);
+    let api = api::router(&settings.http, auth, daemon.slot.clone());
     let (public, private) = match listeners.ops {
-        Some(listener) => (Router::new(), Some((listener, ops))),
-        None => (ops, None),
+        Some(listener) => (api, Some((listener, ops))),
+        None => (api.merge(ops), None),
     };
-    spawn("http", listeners.http, public, lifecycle);
+    let observed = |router| http::observed(router, daemon.metrics.clone());
+    spawn("http", listeners.http, observed(public), lifecycle);
     if let Some((listener, router)) = private {
-        spawn("ops", listener, router, lifecycle);
+        spawn("ops", listener, observed(router), lifecycle);
     }
 }
 
@@ -132,9 +166,16 @@ enum Stuck {
 /// The daemon's work: the feed and the dispatcher, until `stop`.
 async fn keep_switches(
     settings: Settings,
-    health: Health,
+    daemon: Daemon,
+    requests: Requests,
     stop: CancellationToken,
 ) -> Result<(), Stuck> {
+    let Daemon {
+        health,
+        metrics,
+        slot,
+        handle,
+    } = daemon;
     let uri = settings.mongodb.uri.expose();
     let Some(client) = patient_connect(uri, "switches", &health, &stop).await? else {
         return Ok(());
@@ -149,17 +190,28 @@ async fn keep_switches(
     let fingerprint = change::fingerprint(&change::pipeline(&tools));
     let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
     let abandon = CancellationToken::new();
+    let access = Arc::new(Access::new(librechat.clone()));
+    let store = Store::new(&state, switch.retention);
+    slot.fill(Backend {
+        users: Users::new(&librechat),
+        conversations: Conversations::new(&librechat),
+        access: Arc::clone(&access),
+        store: store.clone(),
+        handle,
+    });
     let context = Context {
         conversations: Conversations::new(&librechat),
         messages: Messages::new(&librechat),
-        access: Access::new(librechat.clone()),
-        specs: settings.specs,
-        allow: AllowList::new(switch.allow),
-        tools: tools.clone(),
-        store: Store::new(&state, switch.retention),
+        access,
+        specs: Arc::new(settings.specs),
+        allow: Arc::new(AllowList::new(switch.allow)),
+        tools: Arc::new(tools.clone()),
+        store,
         guard: switch.guard,
         health: health.clone(),
+        metrics: metrics.clone(),
         abandon: abandon.clone(),
+        deadline: None,
     };
     let source = Source {
         database: stream_client.database(&settings.mongodb.database),
@@ -169,8 +221,8 @@ async fn keep_switches(
         guard: switch.guard,
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
-    let feed = Feed::new(source, deliver, health);
-    let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries);
+    let feed = Feed::new(source, deliver, health, metrics);
+    let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries, requests);
 
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();

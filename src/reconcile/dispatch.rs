@@ -18,6 +18,7 @@ use tracing::Instrument;
 use super::{
     context::{Context, Undone},
     guard::After,
+    handle::Requests,
     lane::{Lane, Open, Task},
     learn::guard_before,
     timer::Timer,
@@ -29,6 +30,7 @@ use crate::{
         Change, ContentSet, ConversationChange, ConversationKey, Response, TurnRef,
         peek::{Glance, glance},
     },
+    metrics::Seen,
     switch::record::Switch,
 };
 
@@ -53,6 +55,7 @@ pub struct Reconciler {
     context: Arc<Context>,
     checkpoints: Checkpoints,
     deliveries: mpsc::Receiver<Delivery>,
+    requests: Requests,
     lanes: HashMap<ConversationKey, Lane>,
     /// The conversations that are guarded, by `_id`: all that an update event names.
     by_id: HashMap<ObjectId, ConversationKey>,
@@ -93,17 +96,19 @@ enum Output {
 }
 
 impl Reconciler {
-    /// A dispatcher of what `deliveries` brings.
+    /// A dispatcher of what `deliveries` and `requests` bring.
     #[must_use]
     pub fn new(
         context: Arc<Context>,
         checkpoints: Checkpoints,
         deliveries: mpsc::Receiver<Delivery>,
+        requests: Requests,
     ) -> Self {
         Self {
             context,
             checkpoints,
             deliveries,
+            requests,
             lanes: HashMap::new(),
             by_id: HashMap::new(),
             ready: VecDeque::new(),
@@ -157,6 +162,9 @@ impl Reconciler {
                 _ = sync.tick(), if feeding && !self.syncing => self.sync(),
                 () = sleep_until(due.unwrap_or_else(Instant::now)),
                     if feeding && due.is_some() && !self.glancing => self.look_at_due(),
+                Some(request) = self.requests.next(), if feeding => {
+                    self.enqueue(request.key, None, request.task);
+                }
                 delivery = self.deliveries.recv(),
                     if feeding && self.watermark.pending() < IN_FLIGHT => match delivery {
                         Some(delivery) => self.take(delivery),
@@ -197,6 +205,7 @@ impl Reconciler {
     fn change(&mut self, seq: Seq, change: Change, not_before: Timestamp) {
         match change {
             Change::Response(response) => {
+                self.context.metrics.event(Seen::Taken);
                 let key = response.key.clone();
                 self.enqueue(
                     key,
@@ -239,11 +248,22 @@ impl Reconciler {
         match key {
             Some(key) => {
                 self.bind(&key, change.object_id);
-                self.enqueue(key, Some(seq), Task::Written(change));
+                self.written(key, seq, change);
             }
             None if self.is_learning() => self.unclaimed.push((seq, change)),
-            None => self.watermark.done(seq),
+            None => self.skip(seq),
         }
+    }
+
+    fn written(&mut self, key: ConversationKey, seq: Seq, change: ConversationChange) {
+        self.context.metrics.event(Seen::Taken);
+        let since = Instant::now();
+        self.enqueue(key, Some(seq), Task::Written { change, since });
+    }
+
+    fn skip(&mut self, seq: Seq) {
+        self.context.metrics.event(Seen::Skipped);
+        self.watermark.done(seq);
     }
 
     /// Whether a conversation is being learned of whose `_id` is not known yet.
@@ -268,7 +288,7 @@ impl Reconciler {
             .extract_if(.., |(_, change)| change.object_id == conversation)
             .collect();
         for (seq, change) in claimed {
-            self.enqueue(key.clone(), Some(seq), Task::Written(change));
+            self.written(key.clone(), seq, change);
         }
     }
 
@@ -304,8 +324,8 @@ impl Reconciler {
                 .spawn(async move { work(&context, key, seq, task, open).await }.instrument(span));
         }
         if !self.unclaimed.is_empty() && !self.is_learning() {
-            for (seq, _) in self.unclaimed.drain(..) {
-                self.watermark.done(seq);
+            for (seq, _) in std::mem::take(&mut self.unclaimed) {
+                self.skip(seq);
             }
         }
     }
@@ -348,7 +368,9 @@ impl Reconciler {
             }
             Ok(Output::Saved(outcome)) => {
                 self.saving = false;
-                settle(outcome)?;
+                if settle(outcome)?.is_some() {
+                    self.context.metrics.saved();
+                }
             }
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
@@ -365,6 +387,11 @@ impl Reconciler {
         };
         lane.busy = false;
         lane.open = open;
+        if lane.counted != lane.open.is_some() {
+            lane.counted = lane.open.is_some();
+            let change = if lane.counted { 1 } else { -1 };
+            self.context.metrics.guarded(change);
+        }
         if let Some(open) = &lane.open {
             self.timer.set(open.next_look, key.clone());
         }
@@ -520,7 +547,7 @@ fn settle<T>(outcome: Result<T, Undone>) -> Result<Option<T>, Undone> {
             tracing::error!(%error, "MongoDB refuses it; given up");
             Ok(None)
         }
-        Err(Undone::Abandoned) => Ok(None),
+        Err(Undone::Abandoned | Undone::TooLate) => Ok(None),
         Err(error @ Undone::Final { .. }) => Err(error),
     }
 }
@@ -537,9 +564,9 @@ async fn work(
             response,
             not_before,
         } => context.learn(&mut open, &response, not_before).await,
-        Task::Written(change) => match &mut open {
+        Task::Written { change, since } => match &mut open {
             Some(guarded) => {
-                let after = context.written(guarded, &change).await;
+                let after = context.written(guarded, &change, since).await;
                 keep(after, &mut open)
             }
             None => Ok(()),
@@ -549,6 +576,7 @@ async fn work(
             Ok(()) => look(context, &mut open).await,
             Err(error) => Err(error),
         },
+        Task::Choose(choice) => context.choose(&mut open, &key, choice).await,
     };
     Output::Worked {
         key,

@@ -32,6 +32,7 @@ impl Context {
         &self,
         open: &mut Open,
         change: &ConversationChange,
+        since: Instant,
     ) -> Result<After, Undone> {
         let sight = Sight {
             in_force: change.agent.as_ref() == Some(&open.switch.to_agent),
@@ -53,7 +54,7 @@ impl Context {
                     updated_at: change.updated_at,
                 };
                 if self.apply(open, &seen).await? {
-                    return self.note_applied(open, true).await;
+                    return self.note_applied(open, true, Some(since)).await;
                 }
                 // The conversation has moved on since the event.
                 self.look(open).await
@@ -86,6 +87,16 @@ impl Context {
         Ok(After::Open)
     }
 
+    /// A look where a switch is open; afterwards it may not be.
+    pub(super) async fn look_again(&self, open: &mut Option<Box<Open>>) -> Result<(), Undone> {
+        if let Some(guarded) = open {
+            if let After::Closed = self.look(guarded).await? {
+                *open = None;
+            }
+        }
+        Ok(())
+    }
+
     /// Acts on what was read. `None`: it was no longer so; read again.
     pub(super) async fn act(
         &self,
@@ -115,7 +126,7 @@ impl Context {
                 if !self.apply(open, &conversation.expected()).await? {
                     return Ok(None);
                 }
-                match self.note_applied(open, repair).await? {
+                match self.note_applied(open, repair, None).await? {
                     After::Open if overdue => self.unended(open).await.map(Some),
                     after => Ok(Some(after)),
                 }
@@ -162,7 +173,8 @@ impl Context {
         conversation: Option<&Conversation>,
         turn: &Turn,
     ) -> bool {
-        if open.is_overdue() {
+        // A glance finds R by its id alone.
+        if open.is_overdue() || open.switch.message_id.is_none() {
             return false;
         }
         conversation.is_none_or(|conversation| {
@@ -197,10 +209,16 @@ impl Context {
         .await
     }
 
-    async fn note_applied(&self, open: &mut Open, repair: bool) -> Result<After, Undone> {
+    async fn note_applied(
+        &self,
+        open: &mut Open,
+        repair: bool,
+        since: Option<Instant>,
+    ) -> Result<After, Undone> {
         let first = open.switch.applied_at.is_none();
         if repair {
             tracing::info!("an overwrite by the same turn was put back");
+            self.metrics.repaired(since);
         } else {
             tracing::info!("the target is in force");
         }
@@ -276,6 +294,7 @@ impl Context {
             return self.replaced(open).await;
         }
         tracing::info!(%status, detail, "the switch is closed");
+        self.metrics.closed(open.switch.origin, status);
         Ok(After::Closed)
     }
 }
@@ -287,4 +306,7 @@ fn learn_ids(switch: &mut Switch, turn: &Turn) {
         .user_message
         .or(turn.user_message.as_ref().map(object));
     switch.response = switch.response.or(turn.response.as_ref().map(object));
+    if switch.message_id.is_none() {
+        switch.message_id = turn.response.as_ref().map(|r| r.id.clone());
+    }
 }

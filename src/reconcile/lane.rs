@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use mongodb::bson::{Timestamp, oid::ObjectId};
 use tokio::time::Instant;
 
-use super::watermark::Seq;
+use super::{choose::Choice, watermark::Seq};
 use crate::{
     backoff::Backoff,
     librechat::{ConversationChange, Response},
@@ -27,11 +27,16 @@ pub(super) enum Task {
         not_before: Timestamp,
     },
     /// The conversation's agent was written.
-    Written(ConversationChange),
+    Written {
+        change: ConversationChange,
+        since: Instant,
+    },
     /// Look at the open switch.
     Look,
     /// Another instance, or this one before a restart, left this switch open.
     Adopt(Box<Switch>),
+    /// The user chooses an agent.
+    Choose(Choice),
 }
 
 /// A switch that is guarded.
@@ -106,6 +111,8 @@ pub(super) struct Lane {
     pub(super) queue: VecDeque<(Option<Seq>, Task)>,
     pub(super) busy: bool,
     pub(super) open: Option<Box<Open>>,
+    /// Whether `open` counts among the switches that this process guards.
+    pub(super) counted: bool,
     /// The conversation's `_id`, by which changes of it are recognised.
     pub(super) conversation: Option<ObjectId>,
 }

@@ -94,7 +94,7 @@ pub struct Switch {
     /// R's `_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ObjectId>,
-    /// The newest message when the switch was learned of before R was saved.
+    /// Where R is not known yet: R is the first response to U that is newer than this message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<ObjectId>,
     /// When R was saved with the call, by LibreChat's clock.
@@ -126,10 +126,14 @@ impl Switch {
     }
 
     /// Of two switches of a conversation the one whose position is greater is the later decision: that
-    /// of the later turn, and in a turn the one recorded later.
+    /// of the later turn, in a turn the user's choice, and of several the one recorded later.
     #[must_use]
-    pub fn position(&self) -> (Option<ObjectId>, Option<DateTime>) {
-        (self.user_message, self.created_at)
+    pub fn position(&self) -> (Option<ObjectId>, bool, Option<DateTime>) {
+        (
+            self.user_message,
+            self.origin == Origin::Api,
+            self.created_at,
+        )
     }
 
     /// What the rules ask of it.

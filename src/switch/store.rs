@@ -162,6 +162,27 @@ impl Store {
             .await
     }
 
+    /// The choices that the user made in the turn of U.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn choices_in(
+        &self,
+        key: &ConversationKey,
+        user_message: &MessageId,
+    ) -> Result<Vec<Switch>> {
+        self.switches
+            .find(doc! {
+                "conversation_id": &key.conversation, "user": &key.user,
+                "parent_message_id": user_message,
+                "origin": "api", "status": { "$in": ["open", "settled"] },
+            })
+            .await?
+            .try_collect()
+            .await
+    }
+
     /// All open switches recorded at `since` or later, by MongoDB's clock, oldest first. A record
     /// that cannot be understood is skipped: it may be that of a later version.
     ///
@@ -261,6 +282,34 @@ impl Store {
         Ok(result.matched_count == 1)
     }
 
+    /// Makes a record void whose writing was given up, whether it was written or not. Where the
+    /// write is still on its way, it finds this and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn withdraw(&self, switch: &Switch) -> Result<()> {
+        let mut fields = mongodb::bson::serialize_to_document(switch)?;
+        for field in ["_id", "status", "detail"] {
+            fields.remove(field);
+        }
+        self.switches
+            .update_one(
+                doc! { "_id": switch.id },
+                doc! {
+                    "$setOnInsert": fields,
+                    "$set": {
+                        "status": "rejected", "detail": "MongoDB did not answer in time",
+                        "expires_at": self.expiry(),
+                    },
+                    "$currentDate": { "created_at": true, "closed_at": true },
+                },
+            )
+            .upsert(true)
+            .await?;
+        Ok(())
+    }
+
     /// The newest switches, of a conversation or a user where they are given.
     ///
     /// # Errors
@@ -282,6 +331,39 @@ impl Store {
         self.switches
             .find(filter)
             .sort(doc! { "created_at": -1 })
+            .limit(limit)
+            .await?
+            .try_collect()
+            .await
+    }
+
+    /// A conversation's switches, newest first; where `after` is given, those that come after it.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn history(
+        &self,
+        key: &ConversationKey,
+        after: Option<(DateTime, ObjectId)>,
+        limit: i64,
+    ) -> Result<Vec<Switch>> {
+        let mut filter = doc! {
+            "conversation_id": &key.conversation, "user": &key.user,
+            "tenant_id": key.tenant.clone().map_or(Bson::Null, Bson::from),
+        };
+        if let Some((at, id)) = after {
+            filter.insert(
+                "$or",
+                [
+                    doc! { "created_at": { "$lt": at } },
+                    doc! { "created_at": at, "_id": { "$lt": id } },
+                ],
+            );
+        }
+        self.switches
+            .find(filter)
+            .sort(doc! { "created_at": -1, "_id": -1 })
             .limit(limit)
             .await?
             .try_collect()

@@ -1,5 +1,6 @@
 //! The dispatcher in this process, fed by hand, so that what comes when is the test's choice.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use baton::librechat::specs::Specs;
 use baton::librechat::{
     Change, ConversationChange, ConversationKey, Conversations, Messages, ToolNames,
 };
-use baton::reconcile::{Context, Reconciler, Undone};
+use baton::metrics::Metrics;
+use baton::reconcile::{Context, Reconciler, Undone, requests};
 use baton::switch::policy::AllowList;
 use baton::switch::record::{Status, Switch};
 use baton::switch::store::Store;
@@ -50,19 +52,22 @@ impl Desk {
         let context = Context {
             conversations: Conversations::new(&librechat),
             messages: Messages::new(&librechat),
-            access: Access::new(librechat.clone()),
-            specs: Specs::default(),
-            allow: AllowList::default(),
-            tools: tools(),
+            access: Arc::new(Access::new(librechat.clone())),
+            specs: Arc::new(Specs::default()),
+            allow: Arc::new(AllowList::default()),
+            tools: Arc::new(tools()),
             store: Store::new(&state, 24 * HOUR),
             guard,
             health: health.clone(),
+            metrics: Metrics::new(),
             abandon: CancellationToken::new(),
+            deadline: None,
         };
         let (deliver, deliveries) = mpsc::channel(16);
         let checkpoints = Checkpoints::new(&state, DESK, String::new());
         let stop = CancellationToken::new();
-        let reconciler = Reconciler::new(context.into(), checkpoints, deliveries);
+        let (_, requests) = requests();
+        let reconciler = Reconciler::new(context.into(), checkpoints, deliveries, requests);
         let task = tokio::spawn(reconciler.run(stop.clone()));
         Self {
             db: client,

@@ -19,6 +19,7 @@ mod access;
 mod check;
 mod dispatch;
 mod faults;
+mod http;
 mod librechat;
 mod mongod;
 mod orders;
