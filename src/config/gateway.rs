@@ -6,7 +6,10 @@ use super::http::Ops;
 use super::layers::Layers;
 use super::librechat::LibreChat;
 use super::parse;
+<<<<<<< HEAD
 use super::value::Value;
+=======
+>>>>>>> main
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -24,7 +27,7 @@ pub struct Gateway {
 
 impl Gateway {
     pub(super) fn read(layers: &mut Layers, librechat: &LibreChat, ops: &Ops) -> Self {
-        let enabled = layers.or("gateway.enabled", false, Value::boolean);
+        let enabled = layers.or("gateway.enabled", false, parse::boolean);
         if enabled {
             librechat.require_url(layers, "the gateway has to know where to go");
             if ops.listen.is_none() {

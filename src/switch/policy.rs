@@ -19,11 +19,12 @@ impl AllowList {
         Self { rules }
     }
 
-    /// Whether a switch from `from` (where it is known) to `to` is allowed.
+    /// Whether a switch from `from` (where it is known) to `to` is allowed. To stay is no switch.
     #[must_use]
     pub fn allows(&self, from: Option<&AgentId>, to: &AgentId) -> bool {
         let any = AgentId::from(ANY);
         self.rules.is_empty()
+            || from == Some(to)
             || [from, Some(&any)]
                 .into_iter()
                 .flatten()
@@ -62,5 +63,6 @@ mod tests {
         assert!(!list.allows(Some(&"x".into()), &"b".into()));
         assert!(!list.allows(None, &"b".into()));
         assert!(list.allows(None, &"home".into()));
+        assert!(list.allows(Some(&"a".into()), &"a".into()));
     }
 }

@@ -1,6 +1,8 @@
 //! The `baton` program itself, as an operator runs it.
 
+use std::fs::File;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
@@ -47,6 +49,18 @@ impl Baton {
         baton
     }
 
+    /// The same with everything that it can log in a file.
+    pub async fn start_logged(db: &TestDb, environment: &[(&str, &str)], log: &Path) -> Self {
+        let mut all = vec![("BATON__LOG__LEVEL", "trace")];
+        all.extend(environment);
+        let mut baton = Self::launch(db, &all);
+        baton.kill();
+        let file = File::create(log).expect("a file in a temporary folder");
+        baton.command.stderr(file);
+        baton.restart().await;
+        baton
+    }
+
     /// Starts it and does not wait.
     pub fn launch(db: &TestDb, environment: &[(&str, &str)]) -> Self {
         Self::launch_with(db, &[], environment)
@@ -61,7 +75,7 @@ impl Baton {
         // The system ends it should the tests be killed; `setpriv` itself becomes the program.
         let mut command = Command::new("/usr/bin/setpriv");
         command
-            .args(["--pdeathsig", "KILL", env!("CARGO_BIN_EXE_baton"), "run"])
+            .args(["--pdeathsig", "KILL", &program(), "run"])
             .args(arguments)
             .env_clear()
             .env("MONGO_URI", &db.uri)
@@ -120,6 +134,17 @@ impl Baton {
         self.ready().await;
     }
 
+    /// What the system says of its memory (`VmRSS`, `VmHWM`), in kB.
+    pub fn memory(&self, what: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        status
+            .expect("a running child")
+            .lines()
+            .find_map(|line| line.strip_prefix(what)?.strip_prefix(':'))
+            .and_then(|value| value.trim().strip_suffix("kB")?.trim().parse().ok())
+            .expect("a size in kB")
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -139,6 +164,11 @@ impl Baton {
         let status = head.split(' ').nth(1)?.parse().ok()?;
         Some((status, body.to_owned()))
     }
+}
+
+/// The program; another build of it where the environment names one, to be measured.
+fn program() -> String {
+    std::env::var("BATON_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_baton").to_owned())
 }
 
 impl Drop for Baton {

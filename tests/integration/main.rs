@@ -17,6 +17,8 @@ mod harness;
 
 mod access;
 mod check;
+mod dispatch;
+mod faults;
 mod gateway;
 mod http;
 mod librechat;
@@ -25,5 +27,6 @@ mod orders;
 mod real_calls;
 mod recordings;
 mod replay;
+mod specs;
 mod stream;
 mod switches;

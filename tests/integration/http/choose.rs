@@ -137,6 +137,7 @@ async fn the_operators_list_holds_for_the_user_too() {
     assert_eq!(answer.status, 403, "{answer:?}");
     assert!(answer.error().contains("operator"));
     s.chosen(&turn, &s.b).await;
+    s.chosen(&turn, &s.b).await;
     assert_eq!(
         s.choose(&turn, &s.a).await.status,
         403,
