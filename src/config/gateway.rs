@@ -6,10 +6,6 @@ use super::http::Ops;
 use super::layers::Layers;
 use super::librechat::LibreChat;
 use super::parse;
-<<<<<<< HEAD
-use super::value::Value;
-=======
->>>>>>> main
 
 const SECOND: Duration = Duration::from_secs(1);
 

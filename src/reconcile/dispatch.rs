@@ -339,12 +339,8 @@ impl Reconciler {
                 outcome,
             }) => {
                 self.workers -= 1;
-<<<<<<< HEAD
                 self.context.bell.ring(&key.conversation);
-                self.worked(key, open, conversation);
-=======
                 self.worked(key, open);
->>>>>>> main
                 let abandoned = matches!(outcome, Err(Undone::Abandoned));
                 settle(outcome)?;
                 if let Some(seq) = seq.filter(|_| !abandoned) {
