@@ -10,7 +10,8 @@ use baton::librechat::specs::Specs;
 use baton::librechat::{
     Change, ConversationChange, ConversationKey, Conversations, Messages, ToolNames,
 };
-use baton::reconcile::{Context, Reconciler, Undone};
+use baton::metrics::Metrics;
+use baton::reconcile::{Context, Reconciler, Undone, requests};
 use baton::switch::policy::AllowList;
 use baton::switch::record::{Status, Switch};
 use baton::switch::store::Store;
@@ -50,19 +51,21 @@ impl Desk {
         let context = Context {
             conversations: Conversations::new(&librechat),
             messages: Messages::new(&librechat),
-            access: Access::new(librechat.clone()),
-            specs: Specs::default(),
-            allow: AllowList::default(),
-            tools: tools(),
+            access: Access::new(librechat.clone()).into(),
+            specs: Specs::default().into(),
+            allow: AllowList::default().into(),
+            tools: tools().into(),
             store: Store::new(&state, 24 * HOUR),
             guard,
             health: health.clone(),
             abandon: CancellationToken::new(),
+            metrics: Metrics::default(),
+            deadline: None,
         };
         let (deliver, deliveries) = mpsc::channel(16);
         let checkpoints = Checkpoints::new(&state, DESK, String::new());
         let stop = CancellationToken::new();
-        let reconciler = Reconciler::new(context.into(), checkpoints, deliveries);
+        let reconciler = Reconciler::new(context.into(), checkpoints, deliveries, requests().1);
         let task = tokio::spawn(reconciler.run(stop.clone()));
         Self {
             db: client,
