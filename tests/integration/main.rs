@@ -28,3 +28,4 @@ mod replay;
 mod specs;
 mod stream;
 mod switches;
+mod writes;
