@@ -30,3 +30,4 @@ mod replay;
 mod specs;
 mod stream;
 mod switches;
+mod writes;
