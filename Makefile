@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help demo test fmt lint deny drivers clean
+.PHONY: help demo test test-full fmt lint deny drivers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ demo: ## show a handoff that is lost, and one that Baton keeps, on a real MongoD
 
 test: fmt lint deny drivers ## run every check and test that needs no more than Rust, Python and Node
 	cargo test --locked
+
+test-full: test ## the same, and what needs Chromium (Debian's package, or CHROMIUM)
+	cargo test --locked --test integration frontend -- --ignored
 
 fmt: ## fail where the code is not formatted
 	cargo fmt --check
@@ -32,4 +35,4 @@ drivers: ## check the scripts of the demo and those that drive LibreChat's own d
 
 clean: ## remove what was built and fetched
 	cargo clean
-	rm -rf .cache tests/librechat/node_modules tests/librechat/.install.lock
+	rm -rf .cache tests/librechat/node_modules tests/librechat/.install.lock tests/frontend/node_modules tests/frontend/.install.lock

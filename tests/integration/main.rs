@@ -19,6 +19,7 @@ mod access;
 mod check;
 mod dispatch;
 mod faults;
+mod frontend;
 mod gateway;
 mod http;
 mod librechat;
