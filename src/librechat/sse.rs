@@ -86,11 +86,11 @@ impl Framer {
                     }
                 }
                 State::Line => {
-                    at = self.to_line_end(chunk, at);
+                    at = self.line_end(chunk, at);
                     mark = at;
                 }
                 State::Hold { line_is_empty } => {
-                    let mut end = self.to_line_end(chunk, at);
+                    let mut end = self.line_end(chunk, at);
                     let ended = is_line_end(chunk[end - 1]);
                     if !ended || end - at > 1 || !line_is_empty {
                         self.state = State::Hold {
@@ -133,7 +133,7 @@ impl Framer {
     }
 
     /// The position after the line's end, or the end of the chunk.
-    fn to_line_end(&mut self, chunk: &[u8], at: usize) -> usize {
+    fn line_end(&mut self, chunk: &[u8], at: usize) -> usize {
         let Some(length) = chunk[at..].iter().position(|&byte| is_line_end(byte)) else {
             return chunk.len();
         };

@@ -12,7 +12,7 @@ use baton::librechat::{
     Change, ConversationChange, ConversationKey, Conversations, Messages, ToolNames,
 };
 use baton::metrics::Metrics;
-use baton::reconcile::{Context, Reconciler, Undone, requests};
+use baton::reconcile::{Bell, Context, Reconciler, Undone, requests};
 use baton::switch::policy::AllowList;
 use baton::switch::record::{Status, Switch};
 use baton::switch::store::Store;
@@ -58,6 +58,7 @@ impl Desk {
             tools: Arc::new(tools()),
             store: Store::new(&state, 24 * HOUR),
             guard,
+            bell: Bell::default(),
             health: health.clone(),
             metrics: Metrics::new(),
             abandon: CancellationToken::new(),
