@@ -153,22 +153,23 @@ export class Baton {
 export async function* readEvents(response) {
   const decoder = new TextDecoder();
   const reader = response.body.getReader();
-  let rest = '';
+  let text = '';
+  let held = '';
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      rest += done ? decoder.decode() : decoder.decode(value, { stream: true });
+      const chunk = held + (done ? decoder.decode() : decoder.decode(value, { stream: true }));
       // A CR at the end may be half of a CRLF.
-      const end = /\r\n\r\n|\n\n|\r\r(?!\n|$)/g;
-      let from = 0;
-      for (let match = end.exec(rest); match; match = end.exec(rest)) {
-        const event = parse(rest.slice(from, match.index));
-        from = end.lastIndex;
+      held = !done && chunk.endsWith('\r') ? '\r' : '';
+      const from = Math.max(0, text.length - 1);
+      text += chunk.slice(0, chunk.length - held.length).replace(/\r\n?/g, '\n');
+      for (let end = text.indexOf('\n\n', from); end >= 0; end = text.indexOf('\n\n')) {
+        const event = parse(text.slice(0, end));
+        text = text.slice(end + 2);
         if (event) {
           yield event;
         }
       }
-      rest = rest.slice(from);
       if (done) {
         return;
       }
@@ -182,7 +183,7 @@ export async function* readEvents(response) {
 function parse(block) {
   const event = { event: 'message', data: undefined, id: undefined };
   const data = [];
-  for (const line of block.split(/\r\n|\n|\r/)) {
+  for (const line of block.split('\n')) {
     const colon = line.indexOf(':');
     const field = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '');
