@@ -6,10 +6,13 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help test fmt lint deny drivers clean
+.PHONY: help demo test fmt lint deny drivers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## show a handoff that is lost, and one that Baton keeps, on a real MongoDB
+	@demo/run
 
 test: fmt lint deny drivers ## run every check and test that needs no more than Rust, Python and Node
 	cargo test --locked
@@ -23,7 +26,7 @@ lint: ## fail on any warning of the compiler's or clippy's
 deny: ## check the dependencies: licences, sources, bans
 	"$$(tests/tools/cargo-deny)" --locked --log-level error check bans licenses sources
 
-drivers: ## check the scripts that drive LibreChat's own data layer
+drivers: ## check the scripts of the demo and those that drive LibreChat's own data layer
 	tests/librechat/install
 	cd tests/librechat && node --test check.mjs
 

@@ -15,7 +15,6 @@ use clap::{Args, Parser, Subcommand};
         such switches, and keeps the conversation with the agent it was handed to, until the user \
         chooses another. LibreChat itself is not changed.",
     after_long_help = HELP,
-    propagate_version = true,
     arg_required_else_help = true
 )]
 pub struct Cli {
@@ -74,6 +73,9 @@ pub struct Switches {
     /// Only those of this user.
     #[arg(long, value_name = "ID")]
     pub user: Option<String>,
+    /// At most so many, the newest.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=10_000))]
+    pub limit: i64,
     /// One JSON object a line instead of a table.
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,7 @@
 //! Baton makes agent handoffs in LibreChat permanent.
 
 pub mod backoff;
+pub mod check;
 pub mod cli;
 pub mod config;
 pub mod feed;
@@ -12,4 +13,5 @@ pub mod mongo;
 pub mod reconcile;
 pub mod run;
 pub mod switch;
+pub mod switches;
 pub mod telemetry;

@@ -1,15 +1,18 @@
 //! The `baton` program.
 
 use std::env;
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
+use baton::check::{Report, check};
 use baton::cli::{Cli, Command};
 use baton::config::Settings;
 use baton::librechat::specs::Specs;
 use baton::lifecycle::Lifecycle;
 use baton::run::{Listeners, run};
+use baton::switches::list;
 use baton::telemetry;
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
@@ -39,7 +42,11 @@ fn dispatch(command: &Command, settings: Settings) -> anyhow::Result<ExitCode> {
         .context("cannot start threads")?;
     let code = match command {
         Command::Run => start(&runtime, settings),
-        Command::Check | Command::Switches(_) => bail!("not built yet"),
+        Command::Check => Ok(runtime.block_on(examine(&settings))),
+        Command::Switches(which) => runtime
+            .block_on(list(&settings, which, io::stdout().lock()))
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(Into::into),
     };
     // Whatever still runs has had its time: a look-up of a name may block for a minute.
     runtime.shutdown_timeout(Duration::ZERO);
@@ -61,4 +68,14 @@ fn start(runtime: &Runtime, settings: Settings) -> anyhow::Result<ExitCode> {
         let listeners = Listeners::bind(&settings).await?;
         Ok(run(settings, specs, listeners, lifecycle).await)
     })
+}
+
+async fn examine(settings: &Settings) -> ExitCode {
+    let mut report = Report::new(io::stdout());
+    check(settings, &mut report).await;
+    if report.failed() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
 }

@@ -1,6 +1,5 @@
 //! `[librechat]`: LibreChat itself.
 
-use std::fs::File;
 use std::path::PathBuf;
 
 use axum::http::Uri;
@@ -15,7 +14,7 @@ use super::value::Value;
 pub struct LibreChat {
     /// Its base URL, as Baton reaches it.
     pub url: Option<Uri>,
-    /// Its `librechat.yaml`; the file could be opened.
+    /// Its `librechat.yaml`. What it says is in [`Settings::specs`](super::Settings::specs).
     pub config: Option<PathBuf>,
 }
 
@@ -23,7 +22,7 @@ impl LibreChat {
     pub(super) fn read(layers: &mut Layers) -> Self {
         Self {
             url: layers.optional("librechat.url", url),
-            config: layers.optional("librechat.config", readable),
+            config: layers.optional("librechat.config", path),
         }
     }
 
@@ -54,15 +53,6 @@ fn url(value: Value) -> Result<Uri, Complaint> {
     })
 }
 
-fn readable(value: Value) -> Result<PathBuf, Complaint> {
-    let path = PathBuf::from(value.string()?);
-    let failure = match File::open(&path).and_then(|file| file.metadata()) {
-        Ok(metadata) if metadata.is_file() => return Ok(path),
-        Ok(_) => "not a file".to_owned(),
-        Err(error) => error.to_string(),
-    };
-    Err(Complaint::new(
-        format!("cannot read {}: {failure}", path.display()),
-        "name LibreChat's librechat.yaml, or leave it empty",
-    ))
+fn path(value: Value) -> Result<PathBuf, Complaint> {
+    value.string().map(PathBuf::from)
 }

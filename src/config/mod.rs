@@ -28,6 +28,8 @@ use std::path::Path;
 
 use layers::Layers;
 
+use crate::librechat::specs::{Specs, SpecsError};
+
 pub use auth::{Auth, AuthMode};
 pub use gateway::Gateway;
 pub use http::{Http, Ops};
@@ -63,6 +65,8 @@ pub struct Settings {
     pub mcp: Mcp,
     /// What counts as a switch.
     pub switch: Switch,
+    /// The model spec of each agent: `switch.specs` and what `librechat.config` says.
+    pub specs: Specs,
     /// Baton in front of LibreChat.
     pub gateway: Gateway,
     /// Numbers.
@@ -130,10 +134,11 @@ impl Settings {
         let http = Http::read(layers);
         let ops = Ops::read(layers, &http);
         let librechat = LibreChat::read(layers);
+        let switch = Switch::read(layers);
         Self {
             auth: Auth::read(layers, &librechat),
             mcp: Mcp::read(layers),
-            switch: Switch::read(layers),
+            specs: specs(layers, &switch, &librechat),
             gateway: Gateway::read(layers, &librechat, &ops),
             metrics: Metrics::read(layers),
             log: Log::read(layers),
@@ -142,6 +147,25 @@ impl Settings {
             http,
             ops,
             librechat,
+            switch,
+        }
+    }
+}
+
+fn specs(layers: &mut Layers, switch: &Switch, librechat: &LibreChat) -> Specs {
+    match Specs::load(&switch.specs, librechat.config.as_deref()) {
+        Ok(specs) => specs,
+        Err(error) => {
+            let key = match error {
+                SpecsError::ConfigFile(_) => "librechat.config",
+                _ => "switch.specs",
+            };
+            // The error names the key itself, for those who have it from elsewhere.
+            let text = error.to_string();
+            let text = text.strip_prefix(key).unwrap_or(&text);
+            let text = text.strip_prefix(": ").unwrap_or(text);
+            layers.complain(key, text.to_owned().into());
+            Specs::default()
         }
     }
 }

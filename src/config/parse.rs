@@ -50,16 +50,14 @@ pub(super) fn address(value: Value) -> Result<SocketAddr, Complaint> {
     })
 }
 
-/// An agent's id. LibreChat takes any other text for an agent that lives in the browser alone
-/// (`isEphemeralAgentId` in `packages/data-provider`), which nothing can be switched to.
+/// An agent's id, which is easily taken for its name.
 pub(super) fn agent(text: &str) -> Result<AgentId, Complaint> {
-    match text.strip_prefix("agent_") {
-        Some(rest) if !rest.is_empty() => Ok(text.into()),
-        _ => Err(Complaint::new(
+    AgentId::stored(text).ok_or_else(|| {
+        Complaint::new(
             format!("{text:?} is no agent's id"),
-            "give ids, as in \"agent_TEiCFUrdcmZmLR89Tdclm\"; an agent's id is at the top of its editor",
-        )),
-    }
+            "give ids, as in \"agent_TEiCFUrdcmZmLR89Tdclm\"; the editor of an agent shows its id",
+        )
+    })
 }
 
 /// The name of a database, by MongoDB's rules for every platform it runs on.

@@ -59,27 +59,26 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What was found, and how to mend it. Says nothing of where: see [`Problem`].
+/// What was found, never the value of a secret, and how to mend it. Says nothing of where: see
+/// [`Problem`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Complaint {
-    /// What was found. Never the value of a secret.
-    pub found: String,
-    /// What to do.
-    pub mend: String,
-}
+pub struct Complaint(String);
 
 impl Complaint {
-    pub(super) fn new(found: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self {
-            found: found.into(),
-            mend: mend.into(),
-        }
+    pub(super) fn new(found: impl fmt::Display, mend: impl fmt::Display) -> Self {
+        Self(format!("{found}; {mend}"))
+    }
+}
+
+impl From<String> for Complaint {
+    fn from(text: String) -> Self {
+        Self(text)
     }
 }
 
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.found, self.mend)
+        f.write_str(&self.0)
     }
 }
 

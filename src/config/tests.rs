@@ -338,3 +338,32 @@ fn a_file_that_is_named_must_be_there() {
     let error = Settings::load(Some(Path::new("/nowhere.toml")), []).unwrap_err();
     assert!(error.to_string().contains("cannot read /nowhere.toml"));
 }
+
+#[test]
+fn librechats_own_file_is_read_and_must_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let yaml = folder.path().join("librechat.yaml");
+    let preset = "{name: billing, label: B, preset: {endpoint: agents, agent_id: agent_b}}";
+    fs::write(
+        &yaml,
+        format!("version: 1.2.1\nmodelSpecs:\n  list: [{preset}]\n"),
+    )
+    .unwrap();
+    let file = format!("[librechat]\nconfig = {yaml:?}\n");
+    let spec = settings(&file, &[])
+        .specs
+        .for_agent(&"agent_b".into())
+        .cloned();
+    assert_eq!(spec.unwrap().name, "billing");
+    let found = problem(&file, &[("BATON__SWITCH__SPECS", "agent_b=none")]);
+    assert!(
+        found.starts_with("BATON__SWITCH__SPECS: switch.specs: agent_b = \"none\": "),
+        "{found}"
+    );
+    fs::write(&yaml, "modelSpecs: [").unwrap();
+    let found = problem(&file, &[]);
+    assert!(
+        found.starts_with("config.toml:2: librechat.config: "),
+        "{found}"
+    );
+}

@@ -72,6 +72,17 @@ identifier! {
     TenantId
 }
 
+impl AgentId {
+    /// The id of an agent in the database. LibreChat takes any other text for an agent that lives
+    /// in the browser alone (`isEphemeralAgentId` in `packages/data-provider`), which nothing can
+    /// be switched to.
+    #[must_use]
+    pub fn stored(text: &str) -> Option<Self> {
+        let name = text.strip_prefix("agent_")?;
+        (!name.is_empty()).then(|| text.into())
+    }
+}
+
 /// What identifies a conversation.
 ///
 /// `conversationId` alone does not: LibreChat's unique index is on `{conversationId, user}`,

@@ -22,3 +22,28 @@ pub const ROLES: &str = "roles";
 pub const SYSTEM_GRANTS: &str = "systemgrants";
 /// Projects, by which agents were shared up to v0.7.9 (`Project`).
 pub const PROJECTS: &str = "projects";
+
+/// The collections without which there is no LibreChat with agents.
+pub const REQUIRED: [&str; 4] = [CONVERSATIONS, MESSAGES, AGENTS, USERS];
+/// The collections that Baton reads; those of later versions may be missing.
+pub const READ: [&str; 8] = [
+    CONVERSATIONS,
+    MESSAGES,
+    AGENTS,
+    USERS,
+    ACL_ENTRIES,
+    GROUPS,
+    ROLES,
+    SYSTEM_GRANTS,
+];
+/// The collections that Baton changes.
+pub const WRITTEN: [&str; 1] = [CONVERSATIONS];
+/// The indexes of LibreChat's own that Baton's reads and writes rely on, each by the fields that it
+/// begins with (`packages/data-schemas/src/schema/{convo,message}.ts`, v0.8.0 on).
+pub const INDEXES: [(&str, &[&str]); 3] = [
+    (CONVERSATIONS, &["conversationId", "user"]),
+    (MESSAGES, &["messageId"]),
+    (MESSAGES, &["conversationId"]),
+];
+/// The variable of LibreChat's that keeps it from making its indexes (`api/db/connect.js`).
+pub const AUTO_INDEX: &str = "MONGO_AUTO_INDEX";

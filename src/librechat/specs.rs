@@ -41,7 +41,7 @@ pub enum SpecPatch<'a> {
 }
 
 /// The model spec of each agent.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Specs {
     enforced: bool,
     by_agent: HashMap<AgentId, Spec>,

@@ -59,7 +59,10 @@ impl Context {
                 self.look(open).await
             }
             Decision::Supersede(later) => self.supersede(open, later).await,
-            Decision::Hold | Decision::Read | Decision::Settle => Ok(After::Open),
+            Decision::Hold | Decision::Read | Decision::Settle => {
+                open.look_soon();
+                Ok(After::Open)
+            }
         }
     }
 
@@ -133,8 +136,12 @@ impl Context {
                 .await
                 .map(Some)
             }
-            Decision::Hold | Decision::Read if overdue => self.unended(open).await.map(Some),
-            Decision::Hold | Decision::Read => Ok(Some(After::Open)),
+            Decision::Hold | Decision::Read if !overdue => Ok(Some(After::Open)),
+            Decision::Hold | Decision::Read if sight.in_force => self.unended(open).await.map(Some),
+            Decision::Hold | Decision::Read => {
+                let detail = "what stands cannot be told from a later choice";
+                self.close(open, Status::Superseded, detail).await.map(Some)
+            }
         }
     }
 

@@ -78,7 +78,7 @@ impl Context {
             .filter(|call| !scene.copied.contains(&call.fingerprint))
             .collect();
         if news.is_empty() {
-            return self.resume(open, &scene).await;
+            return self.resume(open, response, &scene).await;
         }
         // The last successful switch of a turn wins.
         for call in news.iter().rev() {
@@ -162,21 +162,36 @@ impl Context {
     }
 
     /// The response holds nothing new; its record may still be open, and not guarded here yet.
-    async fn resume(&self, open: &mut Option<Open>, scene: &Scene) -> Result<(), Undone> {
-        match &scene.existing {
-            Some(switch) if switch.status == Status::Open && open.is_none() => {
-                let begun_from_spec = scene
-                    .conversation
-                    .as_ref()
-                    .is_some_and(|c| c.spec.is_some());
-                let resumed = open.insert(Open::new(switch.clone(), begun_from_spec, self.guard));
-                if let After::Closed = self.look(resumed).await? {
-                    *open = None;
-                }
-                Ok(())
-            }
-            _ => Ok(()),
+    async fn resume(
+        &self,
+        open: &mut Option<Open>,
+        response: &Response,
+        scene: &Scene,
+    ) -> Result<(), Undone> {
+        let Some(switch) = scene
+            .existing
+            .as_ref()
+            .filter(|known| known.status == Status::Open)
+        else {
+            return Ok(());
+        };
+        if open.is_none() {
+            let begun_from_spec = scene
+                .conversation
+                .as_ref()
+                .is_some_and(|c| c.spec.is_some());
+            *open = Some(Open::new(switch.clone(), begun_from_spec, self.guard));
         }
+        let Some(guarded) = open.as_mut().filter(|open| open.switch.id == switch.id) else {
+            return Ok(());
+        };
+        // R was saved once more, as when it is finished after all clients had left.
+        guarded.switch.saved_at = guarded.switch.saved_at.max(response.saved_at);
+        guarded.look_soon();
+        if let After::Closed = self.look(guarded).await? {
+            *open = None;
+        }
+        Ok(())
     }
 
     /// Why the call may not switch the conversation.

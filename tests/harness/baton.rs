@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -15,6 +16,8 @@ pub struct Baton {
     command: Command,
     address: SocketAddr,
     child: Child,
+    /// Holds the configuration file, where there is one.
+    _folder: Option<TempDir>,
 }
 
 impl Baton {
@@ -30,13 +33,30 @@ impl Baton {
         baton
     }
 
+    /// The same with a configuration file of this text.
+    pub async fn start_configured(db: &TestDb, config: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, config).expect("a file in a temporary folder");
+        let file = file.to_str().expect("a plain path").to_owned();
+        let mut baton = Self::launch_with(db, &["--config", &file], &[]);
+        baton._folder = Some(folder);
+        baton.ready().await;
+        baton
+    }
+
     /// Starts it and does not wait.
     pub fn launch(db: &TestDb, environment: &[(&str, &str)]) -> Self {
+        Self::launch_with(db, &[], environment)
+    }
+
+    fn launch_with(db: &TestDb, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
         let address = free_address();
         // The system ends it should the tests be killed; `setpriv` itself becomes the program.
         let mut command = Command::new("/usr/bin/setpriv");
         command
             .args(["--pdeathsig", "KILL", env!("CARGO_BIN_EXE_baton"), "run"])
+            .args(arguments)
             .env_clear()
             .env("MONGO_URI", &db.uri)
             .env("BATON__STATE__DATABASE", &db.state)
@@ -50,6 +70,7 @@ impl Baton {
             command,
             address,
             child,
+            _folder: None,
         }
     }
 

@@ -16,7 +16,12 @@
 mod harness;
 
 mod access;
+mod check;
 mod librechat;
 mod mongod;
+mod orders;
+mod real_calls;
+mod recordings;
 mod replay;
+mod stream;
 mod switches;

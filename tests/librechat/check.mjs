@@ -1,5 +1,5 @@
-// Is what stands in this folder sound? The scripts parse, and the installed data layer still has
-// what they call. Needs no database.
+// Are the scripts here and of the demo sound? They parse, and the installed data layer still has what
+// they call. Needs no database.
 
 import { readdirSync } from 'node:fs';
 import { execFileSync } from 'node:child_process';
@@ -7,10 +7,11 @@ import { fileURLToPath } from 'node:url';
 import test from 'node:test';
 import assert from 'node:assert/strict';
 
-const folder = fileURLToPath(new URL('.', import.meta.url));
-
-for (const name of readdirSync(folder).filter((name) => name.endsWith('.mjs'))) {
-  test(`${name} parses`, () => execFileSync(process.execPath, ['--check', folder + name]));
+for (const folder of ['.', '../../demo/']) {
+  const path = fileURLToPath(new URL(folder, import.meta.url));
+  for (const name of readdirSync(path).filter((name) => name.endsWith('.mjs'))) {
+    test(`${name} parses`, () => execFileSync(process.execPath, ['--check', path + name]));
+  }
 }
 
 test('the data layer has the functions that the drivers call', async () => {

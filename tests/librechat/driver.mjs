@@ -15,11 +15,10 @@ import { createInterface } from 'node:readline';
 const answer = process.stdout.write.bind(process.stdout);
 process.stdout.write = process.stderr.write.bind(process.stderr);
 
-const { connect } = await import('./librechat.mjs');
+const { BSON, connect } = await import('./librechat.mjs');
 const { peopleOf } = await import('./people.mjs');
 const { stepsOf } = await import('./turn.mjs');
-const { default: mongoose } = await import('mongoose');
-const { EJSON } = mongoose.mongo.BSON;
+const { EJSON } = BSON;
 
 const connections = new Map();
 

@@ -6,8 +6,11 @@ import { fileURLToPath } from 'node:url';
 process.env.LIBRECHAT_LOG_DIR ??= fileURLToPath(new URL('node_modules/.cache/logs', import.meta.url));
 process.env.CONSOLE_LOG_LEVEL ??= 'error';
 
-const { Mongoose } = await import('mongoose');
+const { Mongoose, mongo } = await import('mongoose').then((module) => module.default);
 const { createMethods, createModels, tenantStorage } = await import('@librechat/data-schemas');
+
+/** The driver that LibreChat uses. */
+export const { MongoClient, BSON } = mongo;
 
 /** The collections that Baton reads, whose real indexes matter. */
 const INDEXED = ['Conversation', 'Message', 'Agent', 'User', 'AclEntry', 'Group', 'Role', 'SystemGrant'];

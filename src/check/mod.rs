@@ -1,0 +1,46 @@
+//! `baton check`: what is wrong with a deployment, and how to mend it.
+//!
+//! What can be tried is tried, on the deployment itself: a right is not looked up but used. Nothing
+//! of LibreChat's is changed.
+
+mod collections;
+mod login;
+mod oplog;
+mod reach;
+mod reason;
+mod report;
+mod rights;
+mod server;
+mod state;
+mod topology;
+
+pub use report::Report;
+
+use crate::config::Settings;
+
+/// Checks the deployment that `settings` describe. [`Report::failed`] tells how it went.
+pub async fn check(settings: &Settings, report: &mut Report) {
+    report.ok("configuration", "every key can be used");
+    let Some(options) = reach::options(settings, report).await else {
+        return;
+    };
+    let Some(found) = reach::first(&options, report).await else {
+        return;
+    };
+    let Some(options) = topology::check(options, &found, report) else {
+        return;
+    };
+    let Some(login) = login::check(options, &found, report).await else {
+        return;
+    };
+    server::check(&login.client, report).await;
+    if found.is_replica_set() {
+        oplog::check(&login.client, report).await;
+    }
+    let refused = [
+        collections::check(settings, &login.client, report).await,
+        rights::check(settings, &login.client, found.has_streams(), report).await,
+        state::check(settings, &login.client, report).await,
+    ];
+    rights::explain(settings, &login, &refused.concat(), report);
+}
