@@ -150,7 +150,8 @@ async fn keep_switches(
     let librechat = client.database(&settings.mongodb.database);
     let state = client.database(&settings.state.database);
     let switch = settings.switch;
-    let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server);
+    let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server)
+        .with_handoffs(switch.native_handoffs);
     let fingerprint = change::fingerprint(&change::pipeline(&tools));
     let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
     let abandon = CancellationToken::new();

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     librechat::{
-        AgentId, Conversation, Expected, MessageHead, Response, SpecPatch, SwitchCall, Turn,
-        TurnRef, access::Verdict,
+        AgentId, CallKind, Conversation, Expected, MessageHead, Response, SpecPatch, SwitchCall,
+        Turn, TurnRef, access::Verdict,
     },
     switch::{
         decide::{Guard, later_turn},
@@ -97,16 +97,10 @@ impl Context {
     }
 
     fn calls_of(&self, response: &Response) -> Vec<SwitchCall> {
-        response
-            .calls
-            .iter()
-            .filter_map(|part| {
-                SwitchCall::read(part, &self.tools, &response.key.conversation)
-                    .inspect_err(|why| tracing::debug!(message = %response.id, %why, "no switch"))
-                    .ok()
-            })
+        SwitchCall::all_in(&response.calls, &self.tools, &response.key.conversation)
+            .into_iter()
             // A call of Baton's own tool counts by the id that Baton gave it.
-            .filter(|call| !call.own)
+            .filter(|call| call.kind != CallKind::Own)
             .collect()
     }
 
@@ -421,7 +415,11 @@ fn draft(call: &SwitchCall, response: &Response) -> Switch {
         from_agent: response.model.clone(),
         to_agent: call.to.clone(),
         reason: call.reason.clone(),
-        origin: Origin::Tool,
+        origin: match call.kind {
+            CallKind::Tool => Origin::Tool,
+            CallKind::Own => Origin::Mcp,
+            CallKind::Handoff => Origin::Handoff,
+        },
         status: Status::Open,
         detail: None,
         repairs: 0,
