@@ -26,7 +26,7 @@ use crate::librechat::specs::Specs;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
 use crate::mongo::{connect, words};
-use crate::reconcile::{Context, Reconciler, Undone};
+use crate::reconcile::{Context, Reconciler, Requests, Undone, requests};
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
 
@@ -95,10 +95,11 @@ pub async fn run(
         state = settings.state.database,
         "starting"
     );
+    let (_handle, requests) = requests();
     serve(listeners, &health, &lifecycle);
     lifecycle.spawn(
         "switches",
-        keep_switches(settings, specs, health.clone(), lifecycle.token()),
+        keep_switches(settings, specs, health.clone(), requests, lifecycle.token()),
     );
     lifecycle.run(&health).await
 }
@@ -138,6 +139,7 @@ async fn keep_switches(
     settings: Settings,
     specs: Specs,
     health: Health,
+    requests: Requests,
     stop: CancellationToken,
 ) -> Result<(), Stuck> {
     let uri = settings.mongodb.uri.expose();
@@ -158,14 +160,15 @@ async fn keep_switches(
     let context = Context {
         conversations: Conversations::new(&librechat),
         messages: Messages::new(&librechat),
-        access: Access::new(librechat.clone()),
-        specs,
-        allow: AllowList::new(switch.allow),
-        tools: tools.clone(),
+        access: Arc::new(Access::new(librechat.clone())),
+        specs: Arc::new(specs),
+        allow: Arc::new(AllowList::new(switch.allow)),
+        tools: Arc::new(tools.clone()),
         store: Store::new(&state, switch.retention),
         guard: switch.guard,
         health: health.clone(),
         abandon: abandon.clone(),
+        deadline: None,
     };
     let source = Source {
         database: stream_client.database(&settings.mongodb.database),
@@ -176,7 +179,7 @@ async fn keep_switches(
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
     let feed = Feed::new(source, deliver, health);
-    let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries);
+    let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries, requests);
 
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();

@@ -24,9 +24,10 @@ pub struct TurnRef {
     pub user_message: Option<MessageId>,
     /// U's `_id`, where it is known; it spares a look-up.
     pub user_object: Option<ObjectId>,
-    /// R, where it is known.
+    /// R, where it is known. Where it is not, it is the first response to U newer than the floor.
     pub response: Option<MessageId>,
-    /// Stands in for U's `_id` where U cannot be found: only what is newer counts.
+    /// Only a newer message can be R where R is not known; stands in for U's `_id` where U cannot
+    /// be found.
     pub floor: Option<ObjectId>,
 }
 
@@ -61,6 +62,16 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// The first response to U that is newer than `floor`.
+    #[must_use]
+    pub fn first_response_after(&self, floor: ObjectId) -> Option<&MessageHead> {
+        let u = self.user_message.as_ref()?;
+        self.after
+            .iter()
+            .filter(|head| !head.by_user && head.parent.as_ref() == Some(&u.id))
+            .find(|head| head.object_id > floor)
+    }
+
     /// Whether a message id that LibreChat saved with the conversation is one that this turn
     /// explains: U itself, anything older, or a message among those read after U.
     #[must_use]
@@ -174,11 +185,37 @@ impl Messages {
                 None => self.head(key, id).await?,
             },
         };
-        Ok(Turn {
+        let mut read = Turn {
             user_message,
             response,
             after,
-        })
+        };
+        if let (None, Some(floor)) = (&turn.response, turn.floor) {
+            read.response = read.first_response_after(floor).cloned();
+        }
+        Ok(read)
+    }
+
+    /// The newest messages of a conversation, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn newest(&self, key: &ConversationKey) -> mongodb::error::Result<Vec<MessageHead>> {
+        let found: Vec<RawDocumentBuf> = self
+            .collection
+            .find(scope(key))
+            .sort(doc! { "_id": -1 })
+            .limit(HEADS_LIMIT)
+            .projection(Self::head_projection())
+            .await?
+            .try_collect()
+            .await?;
+        Ok(found
+            .iter()
+            .rev()
+            .filter_map(|raw| MessageHead::parse(raw))
+            .collect())
     }
 
     /// The conversation's messages from `first` on, oldest first.

@@ -1,8 +1,9 @@
 //! What the work on a conversation needs, and its patience with MongoDB.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use mongodb::error::{Error, Result};
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -21,20 +22,21 @@ const OPERATION: Duration = Duration::from_secs(20);
 /// A command that MongoDB refuses is tried so often.
 const ATTEMPTS: u32 = 3;
 
-/// What the work on a conversation needs.
+/// What the work on a conversation needs. Clones share all of it.
+#[derive(Clone)]
 pub struct Context {
     /// LibreChat's conversations.
     pub conversations: Conversations,
     /// LibreChat's messages.
     pub messages: Messages,
     /// Who may be switched to which agent.
-    pub access: Access,
+    pub access: Arc<Access>,
     /// Which model spec stands for which agent.
-    pub specs: Specs,
+    pub specs: Arc<Specs>,
     /// `switch.allow`.
-    pub allow: AllowList,
+    pub allow: Arc<AllowList>,
     /// The tools whose calls count.
-    pub tools: ToolNames,
+    pub tools: Arc<ToolNames>,
     /// The records.
     pub store: Store,
     /// How long a switch is guarded where no end of its turn is seen (`switch.guard`).
@@ -43,6 +45,8 @@ pub struct Context {
     pub health: Health,
     /// Cancelled when the process is to end at once: nothing is waited for any more.
     pub abandon: CancellationToken,
+    /// What is not done by then is given up: somebody waits for an answer.
+    pub deadline: Option<Instant>,
 }
 
 /// Why a piece of work was left undone.
@@ -69,9 +73,33 @@ pub enum Undone {
     /// The process ends; the next start takes it up.
     #[error("the process ends")]
     Abandoned,
+    /// Whoever asked for it has waited for as long as it may take.
+    #[error("MongoDB did not answer in time")]
+    TooLate,
 }
 
 impl Context {
+    /// The same with a deadline.
+    pub(super) fn until(&self, deadline: Instant) -> Self {
+        Self {
+            deadline: Some(deadline),
+            ..self.clone()
+        }
+    }
+
+    async fn out_of_patience(&self) -> Undone {
+        let late = async {
+            match self.deadline {
+                Some(deadline) => sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.abandon.cancelled() => Undone::Abandoned,
+            () = late => Undone::TooLate,
+        }
+    }
+
     /// Runs an operation until it succeeds, waiting out what passes.
     pub(super) async fn patiently<T, F, Fut>(
         &self,
@@ -86,7 +114,7 @@ impl Context {
         loop {
             let outcome = tokio::select! {
                 outcome = tokio::time::timeout(OPERATION, run()) => outcome,
-                () = self.abandon.cancelled() => return Err(Undone::Abandoned),
+                undone = self.out_of_patience() => return Err(undone),
             };
             let error = match outcome {
                 Ok(Ok(value)) => {
@@ -118,7 +146,7 @@ impl Context {
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff.next_wait()) => {}
-                () = self.abandon.cancelled() => return Err(Undone::Abandoned),
+                undone = self.out_of_patience() => return Err(undone),
             }
         }
     }

@@ -18,6 +18,7 @@ use tracing::Instrument;
 use super::{
     context::{Context, Undone},
     guard::After,
+    handle::Requests,
     lane::{Lane, Open, Task},
     learn::guard_before,
     timer::Timer,
@@ -53,6 +54,7 @@ pub struct Reconciler {
     context: Arc<Context>,
     checkpoints: Checkpoints,
     deliveries: mpsc::Receiver<Delivery>,
+    requests: Requests,
     lanes: HashMap<ConversationKey, Lane>,
     /// The conversations that are guarded, by `_id`: all that an update event names.
     by_id: HashMap<ObjectId, ConversationKey>,
@@ -94,17 +96,19 @@ enum Output {
 }
 
 impl Reconciler {
-    /// A dispatcher of what `deliveries` brings.
+    /// A dispatcher of what `deliveries` and `requests` bring.
     #[must_use]
     pub fn new(
         context: Arc<Context>,
         checkpoints: Checkpoints,
         deliveries: mpsc::Receiver<Delivery>,
+        requests: Requests,
     ) -> Self {
         Self {
             context,
             checkpoints,
             deliveries,
+            requests,
             lanes: HashMap::new(),
             by_id: HashMap::new(),
             ready: VecDeque::new(),
@@ -159,6 +163,9 @@ impl Reconciler {
                 _ = sync.tick(), if feeding && !self.syncing => self.sync(),
                 () = sleep_until(due.unwrap_or_else(Instant::now)),
                     if feeding && due.is_some() && !self.glancing => self.look_at_due(),
+                Some(request) = self.requests.next(), if feeding => {
+                    self.enqueue(request.key, None, request.task);
+                }
                 delivery = self.deliveries.recv(),
                     if feeding && self.watermark.pending() < IN_FLIGHT => match delivery {
                         Some(delivery) => self.take(delivery),
@@ -494,7 +501,7 @@ fn settle<T>(outcome: Result<T, Undone>) -> Result<Option<T>, Undone> {
             tracing::error!(%error, "MongoDB refuses it; given up");
             Ok(None)
         }
-        Err(Undone::Abandoned) => Ok(None),
+        Err(Undone::Abandoned | Undone::TooLate) => Ok(None),
         Err(error @ Undone::Final { .. }) => Err(error),
     }
 }
@@ -528,6 +535,11 @@ async fn work(
             Ok(()) => look(context, &mut open).await,
             Err(error) => Err(error),
         },
+        Task::Choose(choice) => {
+            context
+                .choose(&mut open, &key, choice, &mut conversation)
+                .await
+        }
     };
     Output::Worked {
         key,

@@ -82,6 +82,16 @@ impl Context {
         Ok(After::Open)
     }
 
+    /// A look where a switch is open; afterwards it may not be.
+    pub(super) async fn look_again(&self, open: &mut Option<Open>) -> Result<(), Undone> {
+        if let Some(guarded) = open {
+            if let After::Closed = self.look(guarded).await? {
+                *open = None;
+            }
+        }
+        Ok(())
+    }
+
     /// Acts on what was read. `None`: it was no longer so; read again.
     pub(super) async fn act(
         &self,
@@ -161,7 +171,8 @@ impl Context {
         conversation: Option<&Conversation>,
         turn: &Turn,
     ) -> bool {
-        if open.is_overdue() {
+        // A glance finds R by its id alone.
+        if open.is_overdue() || open.switch.message_id.is_none() {
             return false;
         }
         conversation.is_none_or(|conversation| {
@@ -290,4 +301,7 @@ fn learn_ids(switch: &mut Switch, turn: &Turn) {
         .user_message
         .or(turn.user_message.as_ref().map(object));
     switch.response = switch.response.or(turn.response.as_ref().map(object));
+    if switch.message_id.is_none() {
+        switch.message_id = turn.response.as_ref().map(|r| r.id.clone());
+    }
 }

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use mongodb::bson::{Timestamp, oid::ObjectId};
 use tokio::time::Instant;
 
-use super::watermark::Seq;
+use super::{choose::Choice, watermark::Seq};
 use crate::{
     backoff::Backoff,
     librechat::{ConversationChange, Response},
@@ -32,6 +32,8 @@ pub(super) enum Task {
     Look,
     /// Another instance, or this one before a restart, left this switch open.
     Adopt(Box<Switch>),
+    /// The user chooses an agent.
+    Choose(Choice),
 }
 
 /// A switch that is guarded.

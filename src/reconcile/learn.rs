@@ -28,8 +28,18 @@ struct Scene {
     /// Fingerprints of the calls that older siblings of the response hold.
     copied: Vec<String>,
     existing: Option<Switch>,
+    /// What the user chose in the turn of the same U.
+    choices: Vec<Switch>,
     /// Whether the user may be switched to the target of the last call.
     verdict: Verdict,
+}
+
+impl Scene {
+    /// Whether the user's choice was made in the turn of this response.
+    fn has(&self, choice: &Switch, response: &Response) -> bool {
+        let of_the_choice = (choice.floor).and_then(|floor| self.turn.first_response_after(floor));
+        of_the_choice.is_some_and(|head| head.object_id == response.object_id)
+    }
 }
 
 impl Context {
@@ -112,7 +122,7 @@ impl Context {
             response: Some(response.id.clone()),
             floor: Some(response.object_id),
         };
-        let (seen, existing, verdict) = tokio::join!(
+        let (seen, existing, choices, verdict) = tokio::join!(
             async {
                 // The order matters, as in a look.
                 let conversation = self
@@ -126,7 +136,8 @@ impl Context {
             self.patiently("reading the turn's record", || self
                 .store
                 .of_turn(key, &response.id)),
-            self.verdict(response, target),
+            self.choices_in(response),
+            self.verdict(&key.user, target),
         );
         let (conversation, turn) = seen?;
         let older: Vec<&MessageHead> = turn
@@ -145,14 +156,19 @@ impl Context {
             turn,
             copied,
             existing: existing?,
+            choices: choices?,
             verdict: verdict?,
         })
     }
 
-    async fn verdict(&self, response: &Response, target: &AgentId) -> Result<Verdict, Undone> {
-        let user = &response.key.user;
-        self.patiently("checking the target", || self.access.check(user, target))
-            .await
+    async fn choices_in(&self, response: &Response) -> Result<Vec<Switch>, Undone> {
+        let Some(user_message) = &response.parent else {
+            return Ok(Vec::new());
+        };
+        self.patiently("reading the user's choices", || {
+            self.store.choices_in(&response.key, user_message)
+        })
+        .await
     }
 
     /// The response holds nothing new; its record may still be open, and not guarded here yet.
@@ -196,27 +212,19 @@ impl Context {
         response: &Response,
         scene: &Scene,
     ) -> Result<Option<String>, Undone> {
-        if !self.allow.allows(response.model.as_ref(), &call.to) {
-            return Ok(Some("switch.allow does not allow it".to_owned()));
-        }
         let begun_from_spec = scene
             .conversation
             .as_ref()
             .is_some_and(|c| c.spec.is_some());
-        if self.patch(begun_from_spec, &call.to) == SpecPatch::Refuse {
-            return Ok(Some(
-                "modelSpecs.enforce is on, and no model spec has this agent".to_owned(),
-            ));
-        }
         let verdict = if is_last {
             scene.verdict.clone()
         } else {
-            self.verdict(response, &call.to).await?
+            self.verdict(&response.key.user, &call.to).await?
         };
-        Ok(match verdict {
-            Verdict::Allowed(_) => None,
-            Verdict::Refused(refusal) => Some(refusal.to_string()),
-        })
+        let from = response.model.as_ref();
+        Ok(self
+            .unfit(from, &call.to, begun_from_spec, &verdict)
+            .map(|unfit| unfit.to_string()))
     }
 
     async fn accept(
@@ -236,13 +244,21 @@ impl Context {
         if let Some(later) = later {
             switch.status = Status::Superseded;
             switch.detail = Some(later.words().to_owned());
+        } else if scene
+            .choices
+            .iter()
+            .any(|choice| scene.has(choice, response))
+        {
+            switch.status = Status::Superseded;
+            switch.detail = Some("the user chose an agent in the same turn".to_owned());
         }
         let Some(switch) = self.persist(&switch, scene.existing.as_ref()).await? else {
-            return Ok(());
+            return self.look_again(open).await;
         };
         tracing::info!(origin = %switch.origin, status = %switch.status, "a switch was learned of");
         if switch.status != Status::Open {
-            return Ok(());
+            // The tool itself may have written what does not count.
+            return self.look_again(open).await;
         }
         let begun_from_spec = scene
             .conversation

@@ -5,13 +5,19 @@
 //! of their conversation and give it back. A position in the stream is saved only when everything
 //! before it has been dealt with.
 
+mod choose;
 mod context;
 mod dispatch;
 mod guard;
+mod handle;
 mod lane;
 mod learn;
+mod target;
 mod timer;
 mod watermark;
 
+pub use choose::NotChosen;
 pub use context::{Context, Undone};
 pub use dispatch::Reconciler;
+pub use handle::{Handle, Requests, requests};
+pub use target::Unfit;

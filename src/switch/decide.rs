@@ -17,7 +17,8 @@ pub struct Guard {
     pub user_message: Option<ObjectId>,
     /// R's `_id`, once R is saved.
     pub response: Option<ObjectId>,
-    /// The newest message of the conversation when the switch was learned of before R was saved.
+    /// Where R was not known when the switch was learned of: R is the first response to U that is
+    /// newer than this message.
     pub floor: Option<ObjectId>,
     /// When R was saved with the call in it, by LibreChat's clock. The turn's end touches U
     /// after that.

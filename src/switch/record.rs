@@ -94,7 +94,7 @@ pub struct Switch {
     /// R's `_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<ObjectId>,
-    /// The newest message when the switch was learned of before R was saved.
+    /// Where R is not known yet: R is the first response to U that is newer than this message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<ObjectId>,
     /// When R was saved with the call, by LibreChat's clock.

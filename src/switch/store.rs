@@ -162,6 +162,27 @@ impl Store {
             .await
     }
 
+    /// The choices that the user made in the turn of U.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn choices_in(
+        &self,
+        key: &ConversationKey,
+        user_message: &MessageId,
+    ) -> Result<Vec<Switch>> {
+        self.switches
+            .find(doc! {
+                "conversation_id": &key.conversation, "user": &key.user,
+                "parent_message_id": user_message,
+                "origin": "api", "status": { "$in": ["open", "settled"] },
+            })
+            .await?
+            .try_collect()
+            .await
+    }
+
     /// All open switches recorded at `since` or later, by MongoDB's clock, oldest first.
     ///
     /// # Errors
@@ -256,6 +277,34 @@ impl Store {
             )
             .await?;
         Ok(result.matched_count == 1)
+    }
+
+    /// Makes a record void whose writing was given up, whether it was written or not. Where the
+    /// write is still on its way, it finds this and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn withdraw(&self, switch: &Switch) -> Result<()> {
+        let mut fields = mongodb::bson::serialize_to_document(switch)?;
+        for field in ["_id", "status", "detail"] {
+            fields.remove(field);
+        }
+        self.switches
+            .update_one(
+                doc! { "_id": switch.id },
+                doc! {
+                    "$setOnInsert": fields,
+                    "$set": {
+                        "status": "rejected", "detail": "MongoDB did not answer in time",
+                        "expires_at": self.expiry(),
+                    },
+                    "$currentDate": { "created_at": true, "closed_at": true },
+                },
+            )
+            .upsert(true)
+            .await?;
+        Ok(())
     }
 
     /// The newest switches, of a conversation or a user where they are given.
