@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::aliases::Aliases;
 use crate::backoff::Backoff;
 use crate::config::Settings;
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
@@ -23,10 +24,13 @@ use crate::http::{self, ops};
 use crate::librechat::access::Access;
 use crate::librechat::change;
 use crate::librechat::specs::Specs;
+use crate::librechat::users::Users;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
+use crate::mcp;
 use crate::mongo::{connect, words};
-use crate::reconcile::{Context, Reconciler, Requests, Undone, requests};
+use crate::reconcile::{Context, Handle, Reconciler, Requests, Undone, requests};
+use crate::switch::calls::Calls;
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
 
@@ -95,17 +99,32 @@ pub async fn run(
         state = settings.state.database,
         "starting"
     );
-    let (_handle, requests) = requests();
-    serve(listeners, &health, &lifecycle);
+    let (handle, requests) = requests();
+    let tools = mcp::Slot::default();
+    let mcp = mcp::router(&settings.mcp, tools.clone());
+    serve(listeners, mcp, &health, &lifecycle);
+    let ways = Ways {
+        handle,
+        requests,
+        tools,
+    };
     lifecycle.spawn(
         "switches",
-        keep_switches(settings, specs, health.clone(), requests, lifecycle.token()),
+        keep_switches(settings, specs, health.clone(), ways, lifecycle.token()),
     );
     lifecycle.run(&health).await
 }
 
-fn serve(listeners: Listeners, health: &Health, lifecycle: &Lifecycle) {
-    let ops = ops::router(health.clone());
+/// The ways on which requests reach the work on switches.
+struct Ways {
+    handle: Handle,
+    requests: Requests,
+    /// What the MCP tools work on; it is filled in once MongoDB's hosts are known.
+    tools: mcp::Slot,
+}
+
+fn serve(listeners: Listeners, mcp: Router, health: &Health, lifecycle: &Lifecycle) {
+    let ops = ops::router(health.clone()).merge(mcp);
     let (public, private) = match listeners.ops {
         Some(listener) => (Router::new(), Some((listener, ops))),
         None => (ops, None),
@@ -139,7 +158,7 @@ async fn keep_switches(
     settings: Settings,
     specs: Specs,
     health: Health,
-    requests: Requests,
+    ways: Ways,
     stop: CancellationToken,
 ) -> Result<(), Stuck> {
     let uri = settings.mongodb.uri.expose();
@@ -163,8 +182,11 @@ async fn keep_switches(
         access: Arc::new(Access::new(librechat.clone())),
         specs: Arc::new(specs),
         allow: Arc::new(AllowList::new(switch.allow)),
+        brake: switch.max_per_conversation,
+        aliases: Arc::new(Aliases::new(settings.agents.aliases, settings.agents.file)),
         tools: Arc::new(tools.clone()),
         store: Store::new(&state, switch.retention),
+        calls: Calls::new(&state, switch.retention),
         guard: switch.guard,
         health: health.clone(),
         abandon: abandon.clone(),
@@ -179,7 +201,13 @@ async fn keep_switches(
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
     let feed = Feed::new(source, deliver, health);
-    let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries, requests);
+    let context = Arc::new(context);
+    ways.tools.fill(mcp::Board {
+        users: Users::new(&librechat),
+        context: Arc::clone(&context),
+        handle: ways.handle,
+    });
+    let reconciler = Reconciler::new(context, checkpoints, deliveries, ways.requests);
 
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();

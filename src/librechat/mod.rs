@@ -14,6 +14,7 @@ pub mod schema;
 pub mod specs;
 pub mod tool_call;
 pub mod turn;
+pub mod users;
 
 pub use change::{Change, ContentSet, ConversationChange, Response};
 pub use conversation::{Conversation, Conversations, Expected};

@@ -136,6 +136,9 @@ impl Reconciler {
         store
             .patiently("preparing the state database", || store.store.prepare())
             .await?;
+        store
+            .patiently("preparing the state database", || store.calls.prepare())
+            .await?;
         let open = store
             .patiently("reading the open switches", || store.store.open_since(None))
             .await?;
@@ -535,6 +538,11 @@ async fn work(
             Ok(()) => look(context, &mut open).await,
             Err(error) => Err(error),
         },
+        Task::Call(called) => {
+            context
+                .call(&mut open, &key, *called, &mut conversation)
+                .await
+        }
         Task::Choose(choice) => {
             context
                 .choose(&mut open, &key, choice, &mut conversation)

@@ -6,7 +6,8 @@ use mongodb::bson::{DateTime, oid::ObjectId};
 use serde::{Deserialize, Serialize};
 
 use crate::librechat::{
-    AgentId, ConversationId, ConversationKey, MessageId, TenantId, TurnRef, UserId,
+    AgentId, CallKind, ConversationId, ConversationKey, MessageId, SwitchCall, TenantId, TurnRef,
+    UserId,
 };
 
 use super::decide::Guard;
@@ -123,6 +124,12 @@ impl Switch {
             user: self.user.clone(),
             tenant: self.tenant_id.clone(),
         }
+    }
+
+    /// Whether this is the call that the record stands for, and not another one of the same turn.
+    #[must_use]
+    pub fn is_of(&self, call: &SwitchCall) -> bool {
+        self.switch_id.is_some() && call.kind == CallKind::Own && self.switch_id == call.switch_id
     }
 
     /// What the rules ask of it.
