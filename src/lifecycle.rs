@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use sd_notify::NotifyState;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,6 +22,9 @@ use crate::health::Health;
 /// How long tasks have to save what they hold. Less than the least that Docker gives (10 s) would
 /// leave it unused; more would end in a `SIGKILL`.
 pub const DRAIN: Duration = Duration::from_secs(9);
+
+/// How long the service manager may take to listen at the end.
+const TOLD: Duration = Duration::from_secs(1);
 
 /// How often the service manager is told, where there is news.
 const STATUS_EVERY: Duration = Duration::from_secs(1);
@@ -88,7 +92,6 @@ impl Lifecycle {
     /// after a signal and a clean end, 1 after a failure or where tasks did not end in time, and
     /// 128 plus its number after a second signal.
     pub async fn run(mut self, health: &Health) -> ExitCode {
-        notify(&[NotifyState::Ready]);
         let watch = watch(health);
         tokio::pin!(watch);
 
@@ -98,13 +101,14 @@ impl Lifecycle {
             (name, _) = self.signals.next() => info!(signal = name, "shutting down"),
         }
         health.drain();
-        notify(&[NotifyState::Stopping]);
         self.token.cancel();
         self.tasks.close();
+        let stopping = tell(|| sd_notify::notify(&[NotifyState::Stopping]));
+        let ended = async { tokio::join!(timeout(TOLD, stopping), self.tasks.wait()) };
 
         tokio::select! {
             never = &mut watch => match never {},
-            drained = timeout(self.drain, self.tasks.wait()) => if drained.is_err() {
+            drained = timeout(self.drain, ended) => if drained.is_err() {
                 error!(tasks = self.tasks.len(), "tasks did not end in time");
                 self.failed.store(true, Ordering::Relaxed);
             },
@@ -168,6 +172,7 @@ impl Signals {
 
 /// Tells the service manager that the process lives, while it does, and how it is.
 async fn watch(health: &Health) -> Infallible {
+    tell(|| sd_notify::notify(&[NotifyState::Ready])).await;
     tokio::join!(watchdog(health), status(health)).0
 }
 
@@ -180,7 +185,7 @@ async fn watchdog(health: &Health) -> Infallible {
     loop {
         ticks.tick().await;
         if health.alive() {
-            notify(&[NotifyState::Watchdog]);
+            tell(|| sd_notify::notify(&[NotifyState::Watchdog])).await;
         } else {
             error!("the main loop has stalled, the service manager is to restart this process");
         }
@@ -195,15 +200,16 @@ async fn status(health: &Health) -> Infallible {
         ticks.tick().await;
         let now = health.report().summary();
         if now != last {
-            notify(&[NotifyState::Status(&now)]);
-            last = now;
+            last.clone_from(&now);
+            tell(move || sd_notify::notify(&[NotifyState::Status(&now)])).await;
         }
     }
 }
 
-/// Does nothing where no service manager asks for it (`NOTIFY_SOCKET`).
-fn notify(states: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(states) {
+/// Tells the service manager, where there is one (`NOTIFY_SOCKET`). It may be slow to listen, which
+/// blocks the caller: so that is another thread, and the end of the process does not wait for it.
+async fn tell(notify: impl FnOnce() -> io::Result<()> + Send + 'static) {
+    if let Ok(Err(error)) = spawn_blocking(notify).await {
         warn!(%error, "cannot tell the service manager");
     }
 }

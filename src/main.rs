@@ -9,7 +9,6 @@ use anyhow::Context;
 use baton::check::{Report, check};
 use baton::cli::{Cli, Command};
 use baton::config::Settings;
-use baton::librechat::specs::Specs;
 use baton::lifecycle::Lifecycle;
 use baton::run::{Listeners, run};
 use baton::switches::list;
@@ -55,18 +54,10 @@ fn dispatch(command: &Command, settings: Settings) -> anyhow::Result<ExitCode> {
 
 fn start(runtime: &Runtime, settings: Settings) -> anyhow::Result<ExitCode> {
     telemetry::init(&settings.log)?;
-    let specs = Specs::load(&settings.switch.specs, settings.librechat.config.as_deref());
-    let specs = match specs {
-        Ok(specs) => specs,
-        Err(error) => {
-            eprintln!("baton: {error}");
-            return Ok(ExitCode::from(BAD_CONFIGURATION));
-        }
-    };
     runtime.block_on(async {
         let lifecycle = Lifecycle::new().context("cannot take over the signals")?;
         let listeners = Listeners::bind(&settings).await?;
-        Ok(run(settings, specs, listeners, lifecycle).await)
+        Ok(run(settings, listeners, lifecycle).await)
     })
 }
 

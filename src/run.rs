@@ -20,14 +20,15 @@ use crate::backoff::Backoff;
 use crate::config::Settings;
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
 use crate::health::Health;
-use crate::http::{self, ops};
+use crate::http::auth::Authenticator;
+use crate::http::{self, Backend, Slot, api, ops};
 use crate::librechat::access::Access;
 use crate::librechat::change;
-use crate::librechat::specs::Specs;
 use crate::librechat::users::Users;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
 use crate::mcp;
+use crate::metrics::Metrics;
 use crate::mongo::{connect, words};
 use crate::reconcile::{Context, Handle, Reconciler, Requests, Undone, requests};
 use crate::switch::calls::Calls;
@@ -86,12 +87,7 @@ async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, Bin
 }
 
 /// Runs the daemon until a signal, a failure or the cancelled token of `lifecycle`.
-pub async fn run(
-    settings: Settings,
-    specs: Specs,
-    listeners: Listeners,
-    lifecycle: Lifecycle,
-) -> ExitCode {
+pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle) -> ExitCode {
     let health = Health::new();
     info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -100,38 +96,45 @@ pub async fn run(
         "starting"
     );
     let (handle, requests) = requests();
-    let tools = mcp::Slot::default();
-    let mcp = mcp::router(&settings.mcp, tools.clone());
-    serve(listeners, mcp, &health, &lifecycle);
-    let ways = Ways {
+    let daemon = Daemon {
+        health: health.clone(),
+        metrics: Metrics::new(),
+        slot: Slot::default(),
+        tools: mcp::Slot::default(),
         handle,
-        requests,
-        tools,
     };
+    serve(listeners, &settings, &daemon, &lifecycle);
     lifecycle.spawn(
         "switches",
-        keep_switches(settings, specs, health.clone(), ways, lifecycle.token()),
+        keep_switches(settings, daemon, requests, lifecycle.token()),
     );
     lifecycle.run(&health).await
 }
 
-/// The ways on which requests reach the work on switches.
-struct Ways {
-    handle: Handle,
-    requests: Requests,
-    /// What the MCP tools work on; it is filled in once MongoDB's hosts are known.
+/// What the parts of the daemon share.
+struct Daemon {
+    health: Health,
+    metrics: Metrics,
+    slot: Slot,
+    /// What the MCP tools work on; like `slot` it is filled once MongoDB's hosts are known.
     tools: mcp::Slot,
+    handle: Handle,
 }
 
-fn serve(listeners: Listeners, mcp: Router, health: &Health, lifecycle: &Lifecycle) {
-    let ops = ops::router(health.clone()).merge(mcp);
+fn serve(listeners: Listeners, settings: &Settings, daemon: &Daemon, lifecycle: &Lifecycle) {
+    let token = settings.metrics.token.clone();
+    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token)
+        .merge(mcp::router(&settings.mcp, daemon.tools.clone()));
+    let auth = Authenticator::new(settings);
+    let api = api::router(&settings.http, auth, daemon.slot.clone());
     let (public, private) = match listeners.ops {
-        Some(listener) => (Router::new(), Some((listener, ops))),
-        None => (ops, None),
+        Some(listener) => (api, Some((listener, ops))),
+        None => (api.merge(ops), None),
     };
-    spawn("http", listeners.http, public, lifecycle);
+    let observed = |router| http::observed(router, daemon.metrics.clone());
+    spawn("http", listeners.http, observed(public), lifecycle);
     if let Some((listener, router)) = private {
-        spawn("ops", listener, router, lifecycle);
+        spawn("ops", listener, observed(router), lifecycle);
     }
 }
 
@@ -156,11 +159,17 @@ enum Stuck {
 /// The daemon's work: the feed and the dispatcher, until `stop`.
 async fn keep_switches(
     settings: Settings,
-    specs: Specs,
-    health: Health,
-    ways: Ways,
+    daemon: Daemon,
+    requests: Requests,
     stop: CancellationToken,
 ) -> Result<(), Stuck> {
+    let Daemon {
+        health,
+        metrics,
+        slot,
+        tools: tools_slot,
+        handle,
+    } = daemon;
     let uri = settings.mongodb.uri.expose();
     let Some(client) = patient_connect(uri, "switches", &health, &stop).await? else {
         return Ok(());
@@ -176,19 +185,29 @@ async fn keep_switches(
     let fingerprint = change::fingerprint(&change::pipeline(&tools));
     let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
     let abandon = CancellationToken::new();
+    let access = Arc::new(Access::new(librechat.clone()));
+    let store = Store::new(&state, switch.retention);
+    slot.fill(Backend {
+        users: Users::new(&librechat),
+        conversations: Conversations::new(&librechat),
+        access: Arc::clone(&access),
+        store: store.clone(),
+        handle: handle.clone(),
+    });
     let context = Context {
         conversations: Conversations::new(&librechat),
         messages: Messages::new(&librechat),
-        access: Arc::new(Access::new(librechat.clone())),
-        specs: Arc::new(specs),
+        access,
+        specs: Arc::new(settings.specs),
         allow: Arc::new(AllowList::new(switch.allow)),
         brake: switch.max_per_conversation,
         aliases: Arc::new(Aliases::new(settings.agents.aliases, settings.agents.file)),
         tools: Arc::new(tools.clone()),
-        store: Store::new(&state, switch.retention),
+        store,
         calls: Calls::new(&state, switch.retention),
         guard: switch.guard,
         health: health.clone(),
+        metrics: metrics.clone(),
         abandon: abandon.clone(),
         deadline: None,
     };
@@ -200,14 +219,14 @@ async fn keep_switches(
         guard: switch.guard,
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
-    let feed = Feed::new(source, deliver, health);
+    let feed = Feed::new(source, deliver, health, metrics);
     let context = Arc::new(context);
-    ways.tools.fill(mcp::Board {
+    tools_slot.fill(mcp::Board {
         users: Users::new(&librechat),
         context: Arc::clone(&context),
-        handle: ways.handle,
+        handle,
     });
-    let reconciler = Reconciler::new(context, checkpoints, deliveries, ways.requests);
+    let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
 
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();
@@ -227,13 +246,18 @@ async fn keep_switches(
         abandon.cancel();
         std::future::pending::<()>().await;
     };
-    let (fed, reconciled) = tokio::select! {
+    let (read, worked) = tokio::select! {
         outcomes = async { tokio::join!(run_feed, run_reconciler) } => outcomes,
         () = lose_patience => return Ok(()),
     };
-    fed?;
-    reconciled?;
-    Ok(())
+    read?;
+    match worked {
+        Err(Undone::Abandoned) => {
+            warn!("MongoDB does not answer; the next start takes up what is left");
+            Ok(())
+        }
+        outcome => outcome.map_err(Stuck::from),
+    }
 }
 
 /// Resolving the names of a `mongodb+srv` address may fail for a while. `None`: it is time to end.

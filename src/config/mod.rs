@@ -34,7 +34,7 @@ use crate::librechat::specs::{Specs, SpecsError};
 pub use agents::Agents;
 pub use auth::{Auth, AuthMode};
 pub use gateway::Gateway;
-pub use http::{Http, Ops};
+pub use http::{Http, Ops, RateLimit};
 pub use librechat::LibreChat;
 pub use log::{Log, LogFormat};
 pub use mcp::Mcp;

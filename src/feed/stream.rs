@@ -21,6 +21,7 @@ use crate::{
     backoff::Backoff,
     health::Health,
     librechat::{Change, Messages, ToolNames, change},
+    metrics::{Metrics, Seen},
     mongo::{Failure, classify, words},
 };
 
@@ -58,6 +59,7 @@ pub struct Feed {
     source: Source,
     out: mpsc::Sender<Delivery>,
     health: Health,
+    metrics: Metrics,
     start: Start,
     /// Events may be missing: rescan once the stream is open.
     missing: Option<Missing>,
@@ -104,11 +106,17 @@ pub struct FeedError {
 impl Feed {
     /// A feed from `source` that delivers into `out`.
     #[must_use]
-    pub fn new(source: Source, out: mpsc::Sender<Delivery>, health: Health) -> Self {
+    pub fn new(
+        source: Source,
+        out: mpsc::Sender<Delivery>,
+        health: Health,
+        metrics: Metrics,
+    ) -> Self {
         Self {
             source,
             out,
             health,
+            metrics,
             start: Start::Saved,
             missing: None,
             time: None,
@@ -129,6 +137,7 @@ impl Feed {
                 Ok(Ended::Closed) => tracing::info!("MongoDB closed the change stream"),
                 Err(error) => self.broke(error, backoff.failures())?,
             }
+            self.metrics.reconnecting();
             let wait = backoff.next_wait();
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -243,15 +252,20 @@ impl Feed {
         if self.missing.is_some() {
             self.rescan(reply).await?;
         }
+        let mut newest = self.time;
         for event in batch.doc_slices()? {
             let Some(event) = event?.as_document() else {
                 continue;
             };
             let delivery = self.delivery(event)?;
+            newest = delivery.position.as_ref().map(|at| at.time);
             if self.out.send(delivery).await.is_err() {
                 return Ok(Break(()));
             }
         }
+        let seconds = |time: Option<Timestamp>| time.map_or(0, |time| time.time);
+        let behind = seconds(self.time).saturating_sub(seconds(newest));
+        self.metrics.replied(behind);
         if self.missing.is_some() {
             self.rescan(reply).await?;
         }
@@ -292,6 +306,7 @@ impl Feed {
             Ok(change) => Item::Change { change, at: time },
             Err(error) => {
                 tracing::warn!(%error, "a change was skipped");
+                self.metrics.event(Seen::Malformed);
                 Item::Idle
             }
         };

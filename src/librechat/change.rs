@@ -6,7 +6,7 @@
 //! and query operators, which tolerate every type, in `$match`.
 
 use mongodb::bson::{
-    Bson, DateTime, Document, RawDocument, RawDocumentBuf, Timestamp, doc, oid::ObjectId,
+    DateTime, Document, RawDocument, RawDocumentBuf, Timestamp, doc, oid::ObjectId,
 };
 
 use super::{
@@ -49,7 +49,7 @@ pub struct Response {
 }
 
 /// The content of a message that was there before was set.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentSet {
     /// The message's `_id`.
     pub message: ObjectId,
@@ -288,16 +288,12 @@ fn key(raw: &RawDocument) -> Option<ConversationKey> {
 pub fn cluster_time(event: &RawDocument) -> Option<Timestamp> {
     event
         .value("clusterTime")
-        .and_then(|time| time.as_timestamp())
+        .and_then(mongodb::bson::RawBsonRef::as_timestamp)
 }
 
 /// A pipeline's identity: a token of one pipeline does not resume another (error 280).
 #[must_use]
 pub fn fingerprint(pipeline: &[Document]) -> String {
-    use sha2::{Digest, Sha256};
-    let text = Bson::Array(pipeline.iter().cloned().map(Bson::Document).collect()).to_string();
-    Sha256::digest(text)[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let stages: Vec<String> = pipeline.iter().map(Document::to_string).collect();
+    crate::digest::hex(stages.iter().map(String::as_bytes), 8)
 }

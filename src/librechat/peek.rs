@@ -52,7 +52,8 @@ pub async fn glance(
                 .find(|raw| {
                     raw.text("conversationId") == Some(key.conversation.as_str())
                         && raw.text("user") == Some(key.user.as_str())
-                        && raw.text("tenantId") == key.tenant.as_ref().map(|t| t.as_str())
+                        && raw.text("tenantId")
+                            == key.tenant.as_ref().map(super::ids::TenantId::as_str)
                 })
                 .and_then(|raw| Conversation::parse(raw)),
             turn: Turn {

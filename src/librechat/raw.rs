@@ -10,27 +10,31 @@ pub(crate) trait Lenient {
     fn value(&self, key: &str) -> Option<RawBsonRef<'_>>;
 
     fn text(&self, key: &str) -> Option<&str> {
-        self.value(key).and_then(|value| value.as_str())
+        self.value(key).and_then(mongodb::bson::RawBsonRef::as_str)
     }
 
     fn object_id(&self, key: &str) -> Option<ObjectId> {
-        self.value(key).and_then(|value| value.as_object_id())
+        self.value(key)
+            .and_then(mongodb::bson::RawBsonRef::as_object_id)
     }
 
     fn date(&self, key: &str) -> Option<DateTime> {
-        self.value(key).and_then(|value| value.as_datetime())
+        self.value(key)
+            .and_then(mongodb::bson::RawBsonRef::as_datetime)
     }
 
     fn flag(&self, key: &str) -> Option<bool> {
-        self.value(key).and_then(|value| value.as_bool())
+        self.value(key).and_then(mongodb::bson::RawBsonRef::as_bool)
     }
 
     fn document(&self, key: &str) -> Option<&RawDocument> {
-        self.value(key).and_then(|value| value.as_document())
+        self.value(key)
+            .and_then(mongodb::bson::RawBsonRef::as_document)
     }
 
     fn array(&self, key: &str) -> Option<&RawArray> {
-        self.value(key).and_then(|value| value.as_array())
+        self.value(key)
+            .and_then(mongodb::bson::RawBsonRef::as_array)
     }
 }
 

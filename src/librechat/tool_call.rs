@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, Regex};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 
 use super::{AgentId, ConversationId, handoff, raw::Lenient};
 
@@ -155,6 +154,7 @@ struct Answer {
 
 impl SwitchCall {
     /// All switches among the parts of a response in `conversation`, in their order.
+    #[must_use]
     pub fn all_in(
         parts: &[RawDocumentBuf],
         names: &ToolNames,
@@ -252,19 +252,11 @@ pub fn own_fingerprint(switch_id: &str) -> String {
 /// Identifies a saved call by its id, name, arguments and output, whatever their types.
 #[must_use]
 pub fn fingerprint(call: &RawDocument) -> String {
-    let mut hash = Sha256::new();
-    for key in ["id", "name", "args", "output"] {
-        let value = call.value(key).map_or_else(Vec::new, canonical);
-        hash.update(u64::try_from(value.len()).unwrap_or(u64::MAX).to_le_bytes());
-        hash.update(value);
-    }
-    hash.finalize()[..16]
+    let said: Vec<Vec<u8>> = ["id", "name", "args", "output"]
         .iter()
-        .fold(String::with_capacity(32), |mut text, byte| {
-            use std::fmt::Write;
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        .map(|key| call.value(key).map_or_else(Vec::new, canonical))
+        .collect();
+    crate::digest::hex(said.iter().map(Vec::as_slice), 16)
 }
 
 fn canonical(value: RawBsonRef<'_>) -> Vec<u8> {

@@ -66,11 +66,11 @@ async fn try_run(
     answer: &mut Answer,
 ) -> Result<Result<(), Failure>, Undone> {
     let context = board.context.until(deadline);
-    if let (Some(turn), Some(named)) = (&caller.turn, &wish.conversation) {
-        if turn.conversation.as_str() != named {
-            let message = "conversation_id is not this conversation; leave it out";
-            return Ok(Err(Failure::new(message)));
-        }
+    if let (Some(turn), Some(named)) = (&caller.turn, &wish.conversation)
+        && turn.conversation.as_str() != named
+    {
+        let message = "conversation_id is not this conversation; leave it out";
+        return Ok(Err(Failure::new(message)));
     }
     let here = match whereabouts(board, &context, caller).await? {
         Ok(here) => here,

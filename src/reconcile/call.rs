@@ -15,7 +15,10 @@ use crate::{
         AgentId, Conversation, ConversationKey, MessageHead, MessageId, Turn,
         tool_call::own_fingerprint,
     },
-    switch::record::{Origin, Status, Switch},
+    switch::{
+        record::{Origin, Status, Switch},
+        store::Recorded,
+    },
 };
 
 /// A call, and whom to tell that it has been dealt with.
@@ -57,7 +60,7 @@ impl Context {
     /// Records the call, and puts its target in force.
     pub(super) async fn call(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         key: &ConversationKey,
         called: Called,
         conversation: &mut Option<ObjectId>,
@@ -70,7 +73,7 @@ impl Context {
 
     async fn try_call(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         key: &ConversationKey,
         call: &Call,
         id: &mut Option<ObjectId>,
@@ -105,9 +108,13 @@ impl Context {
         switch.status = Status::Rejected;
         switch.detail = Some(why.to_owned());
         switch.refused_call = switch.calls.pop();
-        self.patiently("recording the refusal", || self.store.record(&switch))
-            .await
-            .map(|_| ())
+        let recorded = self
+            .patiently("recording the refusal", || self.store.record(&switch))
+            .await?;
+        if let Recorded::New(_) = recorded {
+            self.metrics.closed(switch.origin, switch.status);
+        }
+        Ok(())
     }
 
     async fn look_around(&self, key: &ConversationKey, call: &Call) -> Result<View, Undone> {

@@ -61,7 +61,7 @@ impl Context {
     /// Carries out a choice and answers it. The error, if any, is for the dispatcher.
     pub(super) async fn choose(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         key: &ConversationKey,
         choice: Choice,
         conversation: &mut Option<ObjectId>,
@@ -102,12 +102,12 @@ impl Context {
 
     async fn try_choose(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         key: &ConversationKey,
         to: &AgentId,
         id: &mut Option<ObjectId>,
         begun: &mut Option<(Switch, Conversation)>,
-    ) -> Result<Result<Option<Open>, NotChosen>, Undone> {
+    ) -> Result<Result<Option<Box<Open>>, NotChosen>, Undone> {
         let view = match self.view(open, key, to).await? {
             Ok(view) => view,
             Err(why) => return Ok(Err(why)),
@@ -159,7 +159,7 @@ impl Context {
     /// Reads what there is to decide on, and takes up a switch that another instance guards.
     async fn view(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         key: &ConversationKey,
         to: &AgentId,
     ) -> Result<Result<View, NotChosen>, Undone> {
@@ -200,7 +200,7 @@ impl Context {
     /// The caller was told that nothing has changed: makes it so, whatever was written by then.
     async fn take_back(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         switch: &Switch,
         seen: &Conversation,
     ) -> Result<(), Undone> {

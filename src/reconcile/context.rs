@@ -13,6 +13,7 @@ use crate::{
     librechat::{
         AgentId, Conversations, Messages, SpecPatch, ToolNames, access::Access, specs::Specs,
     },
+    metrics::Metrics,
     mongo::{Failure, classify, words},
     switch::{
         calls::Calls,
@@ -54,6 +55,8 @@ pub struct Context {
     pub guard: Duration,
     /// Where failures show.
     pub health: Health,
+    /// Where the work is counted.
+    pub metrics: Metrics,
     /// Cancelled when the process is to end at once: nothing is waited for any more.
     pub abandon: CancellationToken,
     /// What is not done by then is given up: somebody waits for an answer.

@@ -30,6 +30,7 @@ use crate::{
         Change, ContentSet, ConversationChange, ConversationKey, Response, TurnRef,
         peek::{Glance, glance},
     },
+    metrics::Seen,
     switch::record::Switch,
 };
 
@@ -81,7 +82,7 @@ enum Output {
     Worked {
         key: ConversationKey,
         seq: Option<Seq>,
-        open: Option<Open>,
+        open: Option<Box<Open>>,
         conversation: Option<ObjectId>,
         outcome: Result<(), Undone>,
     },
@@ -209,6 +210,7 @@ impl Reconciler {
     fn change(&mut self, seq: Seq, change: Change, not_before: Timestamp) {
         match change {
             Change::Response(response) => {
+                self.context.metrics.event(Seen::Taken);
                 let key = response.key.clone();
                 self.enqueue(
                     key,
@@ -226,14 +228,14 @@ impl Reconciler {
     }
 
     /// Reads a message of which the stream gave the `_id` alone.
-    fn fetch(&mut self, seq: Seq, content: ContentSet, at: Timestamp) {
+    fn fetch(&mut self, seq: Seq, set: ContentSet, at: Timestamp) {
         self.fetching += 1;
         let context = Arc::clone(&self.context);
         self.tasks.spawn(async move {
             let read = || {
                 context
                     .messages
-                    .response(&context.tools, content.message, content.saved_at)
+                    .response(&context.tools, set.message, set.saved_at)
             };
             let response = context.patiently("reading a response", read).await;
             Output::Fetched { seq, at, response }
@@ -251,11 +253,22 @@ impl Reconciler {
         match key {
             Some(key) => {
                 self.bind(&key, change.object_id);
-                self.enqueue(key, Some(seq), Task::Written(change));
+                self.written(key, seq, change);
             }
             None if self.is_learning() => self.unclaimed.push((seq, change)),
-            None => self.watermark.done(seq),
+            None => self.skip(seq),
         }
+    }
+
+    fn written(&mut self, key: ConversationKey, seq: Seq, change: ConversationChange) {
+        self.context.metrics.event(Seen::Taken);
+        let since = Instant::now();
+        self.enqueue(key, Some(seq), Task::Written { change, since });
+    }
+
+    fn skip(&mut self, seq: Seq) {
+        self.context.metrics.event(Seen::Skipped);
+        self.watermark.done(seq);
     }
 
     /// Whether a conversation is being learned of whose `_id` is not known yet.
@@ -280,7 +293,7 @@ impl Reconciler {
             .extract_if(.., |(_, change)| change.object_id == conversation)
             .collect();
         for (seq, change) in claimed {
-            self.enqueue(key.clone(), Some(seq), Task::Written(change));
+            self.written(key.clone(), seq, change);
         }
     }
 
@@ -316,8 +329,8 @@ impl Reconciler {
                 .spawn(async move { work(&context, key, seq, task, open).await }.instrument(span));
         }
         if !self.unclaimed.is_empty() && !self.is_learning() {
-            for (seq, _) in self.unclaimed.drain(..) {
-                self.watermark.done(seq);
+            for (seq, _) in std::mem::take(&mut self.unclaimed) {
+                self.skip(seq);
             }
         }
     }
@@ -350,7 +363,7 @@ impl Reconciler {
             }
             Ok(Output::Glanced(keys, glances)) => {
                 self.glancing = false;
-                let glances = settle(glances)?.unwrap_or_default();
+                let glances = settle(glances)?;
                 self.glanced(keys, glances);
             }
             Ok(Output::Synced(open)) => {
@@ -361,7 +374,9 @@ impl Reconciler {
             }
             Ok(Output::Saved(outcome)) => {
                 self.saving = false;
-                settle(outcome)?;
+                if settle(outcome)?.is_some() {
+                    self.context.metrics.saved();
+                }
             }
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
@@ -369,7 +384,12 @@ impl Reconciler {
     }
 
     /// Takes back what a worker was lent.
-    fn worked(&mut self, key: ConversationKey, open: Option<Open>, conversation: Option<ObjectId>) {
+    fn worked(
+        &mut self,
+        key: ConversationKey,
+        open: Option<Box<Open>>,
+        conversation: Option<ObjectId>,
+    ) {
         if let Some(conversation) = conversation {
             self.bind(&key, conversation);
         }
@@ -378,6 +398,11 @@ impl Reconciler {
         };
         lane.busy = false;
         lane.open = open;
+        if lane.counted != lane.open.is_some() {
+            lane.counted = lane.open.is_some();
+            let change = if lane.counted { 1 } else { -1 };
+            self.context.metrics.guarded(change);
+        }
         if let Some(open) = &lane.open {
             self.timer.set(open.next_look, key.clone());
         }
@@ -386,10 +411,10 @@ impl Reconciler {
             return;
         }
         self.learning.remove(&key);
-        if lane.open.is_none() {
-            if let Some(conversation) = self.lanes.remove(&key).and_then(|lane| lane.conversation) {
-                self.by_id.remove(&conversation);
-            }
+        if lane.open.is_none()
+            && let Some(conversation) = self.lanes.remove(&key).and_then(|lane| lane.conversation)
+        {
+            self.by_id.remove(&conversation);
         }
     }
 
@@ -403,14 +428,24 @@ impl Reconciler {
                 break;
             };
             let open = self.lanes.get(&key).and_then(|lane| lane.open.as_ref());
-            if let Some(open) = open.filter(|open| open.next_look == at) {
-                if seen.insert(key.clone()) {
-                    due.push((key, open.switch.turn()));
-                }
+            if let Some(open) = open.filter(|open| open.next_look == at)
+                && seen.insert(key.clone())
+            {
+                due.push((key, open.switch.turn()));
             }
         }
         if due.is_empty() {
             return;
+        }
+        for (key, _) in &due {
+            // Changes of it that come before the glance is taken in are not to be lost.
+            if self
+                .lanes
+                .get(key)
+                .is_some_and(|lane| lane.conversation.is_none())
+            {
+                self.learning.insert(key.clone());
+            }
         }
         self.glancing = true;
         let context = Arc::clone(&self.context);
@@ -423,18 +458,34 @@ impl Reconciler {
         });
     }
 
-    fn glanced(&mut self, keys: Vec<ConversationKey>, glances: Vec<Glance>) {
+    /// `None`: MongoDB refused to show anything; it is tried again at the next look.
+    fn glanced(&mut self, keys: Vec<ConversationKey>, glances: Option<Vec<Glance>>) {
+        let glances = glances.map_or_else(
+            || keys.iter().map(|_| None).collect(),
+            |glances| glances.into_iter().map(Some).collect::<Vec<_>>(),
+        );
         for (key, glance) in keys.into_iter().zip(glances) {
-            if let Some(conversation) = &glance.conversation {
+            let seen = glance
+                .as_ref()
+                .and_then(|glance| glance.conversation.as_ref());
+            if let Some(conversation) = seen {
                 self.bind(&key, conversation.object_id);
             }
-            let Some(open) = self.lanes.get_mut(&key).and_then(|lane| lane.open.as_mut()) else {
+            let Some(lane) = self.lanes.get_mut(&key) else {
                 continue;
             };
-            if self
-                .context
-                .may_wait(open, glance.conversation.as_ref(), &glance.turn)
-            {
+            let waits = lane.busy || !lane.queue.is_empty();
+            if !waits {
+                self.learning.remove(&key);
+            }
+            let Some(open) = lane.open.as_mut() else {
+                continue;
+            };
+            open.begun_from_spec |= seen.is_some_and(|conversation| conversation.spec.is_some());
+            let may_wait = glance
+                .as_ref()
+                .is_none_or(|glance| self.context.may_wait(open, seen, &glance.turn));
+            if may_wait {
                 open.look_later();
                 self.timer.set(open.next_look, key);
             } else {
@@ -443,20 +494,23 @@ impl Reconciler {
         }
     }
 
+    /// Guards switches that another instance, or this one before a restart, left open.
     fn adopt(&mut self, open: Vec<Switch>) {
         for switch in open {
             self.synced = self.synced.max(switch.created_at);
             let key = switch.key();
-            let lane = self.lanes.get(&key);
-            let known = lane.is_some_and(|lane| {
-                lane.busy
-                    || lane
-                        .open
-                        .as_ref()
-                        .is_some_and(|open| open.switch.id == switch.id)
-            });
-            if !known {
-                self.enqueue(key, None, Task::Adopt(Box::new(switch)));
+            let lane = self.lanes.entry(key.clone()).or_default();
+            match &lane.open {
+                Some(open) if open.switch.id == switch.id => {}
+                // Its worker may know it, or be about to; the next time will show.
+                _ if lane.busy => {}
+                None if lane.queue.is_empty() => {
+                    let mut adopted = Open::new(switch, false, self.context.guard);
+                    adopted.next_look = Instant::now();
+                    self.timer.set(adopted.next_look, key);
+                    lane.open = Some(adopted);
+                }
+                _ => self.enqueue(key, None, Task::Adopt(Box::new(switch))),
             }
         }
     }
@@ -514,7 +568,7 @@ async fn work(
     key: ConversationKey,
     seq: Option<Seq>,
     task: Task,
-    mut open: Option<Open>,
+    mut open: Option<Box<Open>>,
 ) -> Output {
     let mut conversation = None;
     let outcome = match task {
@@ -526,9 +580,9 @@ async fn work(
             (open, conversation, outcome) = context.learn(open, &response, not_before).await;
             outcome
         }
-        Task::Written(change) => match &mut open {
+        Task::Written { change, since } => match &mut open {
             Some(guarded) => {
-                let after = context.written(guarded, &change).await;
+                let after = context.written(guarded, &change, since).await;
                 keep(after, &mut open)
             }
             None => Ok(()),
@@ -558,14 +612,14 @@ async fn work(
     }
 }
 
-async fn look(context: &Context, open: &mut Option<Open>) -> Result<(), Undone> {
+async fn look(context: &Context, open: &mut Option<Box<Open>>) -> Result<(), Undone> {
     let Some(guarded) = open else { return Ok(()) };
     guarded.look_later();
     let after = context.look(guarded).await;
     keep(after, open)
 }
 
-fn keep(after: Result<After, Undone>, open: &mut Option<Open>) -> Result<(), Undone> {
+fn keep(after: Result<After, Undone>, open: &mut Option<Box<Open>>) -> Result<(), Undone> {
     if let After::Closed = after? {
         *open = None;
     }

@@ -32,6 +32,7 @@ impl Context {
         &self,
         open: &mut Open,
         change: &ConversationChange,
+        since: Instant,
     ) -> Result<After, Undone> {
         let sight = Sight {
             in_force: change.agent.as_ref() == Some(&open.switch.to_agent),
@@ -53,7 +54,7 @@ impl Context {
                     updated_at: change.updated_at,
                 };
                 if self.apply(open, &seen).await? {
-                    return self.note_applied(open, true).await;
+                    return self.note_applied(open, true, Some(since)).await;
                 }
                 // The conversation has moved on since the event.
                 self.look(open).await
@@ -83,7 +84,7 @@ impl Context {
     }
 
     /// A look where a switch is open; afterwards it may not be.
-    pub(super) async fn look_again(&self, open: &mut Option<Open>) -> Result<(), Undone> {
+    pub(super) async fn look_again(&self, open: &mut Option<Box<Open>>) -> Result<(), Undone> {
         if let Some(guarded) = open {
             if let After::Closed = self.look(guarded).await? {
                 *open = None;
@@ -122,7 +123,7 @@ impl Context {
                     return Ok(None);
                 }
                 match self
-                    .note_applied(open, repair && open.switch.applied_at.is_some())
+                    .note_applied(open, repair && open.switch.applied_at.is_some(), None)
                     .await?
                 {
                     After::Open if overdue => self.unended(open).await.map(Some),
@@ -207,11 +208,17 @@ impl Context {
         .await
     }
 
-    async fn note_applied(&self, open: &mut Open, repair: bool) -> Result<After, Undone> {
+    async fn note_applied(
+        &self,
+        open: &mut Open,
+        repair: bool,
+        since: Option<Instant>,
+    ) -> Result<After, Undone> {
         let id = open.switch.id;
         let first = open.switch.applied_at.is_none();
         if repair {
             tracing::info!("an overwrite by the same turn was put back");
+            self.metrics.repaired(since);
         } else {
             tracing::info!("the target is in force");
         }
@@ -242,15 +249,12 @@ impl Context {
         match newer {
             None => Ok(After::Closed),
             Some(switch) => {
-                *open = Open::new(switch, open.begun_from_spec, self.left(open.deadline));
+                let left = open.deadline.saturating_duration_since(Instant::now());
+                *open = *Open::new(switch, open.begun_from_spec, left);
                 open.next_look = Instant::now();
                 Ok(After::Open)
             }
         }
-    }
-
-    fn left(&self, deadline: Instant) -> std::time::Duration {
-        deadline.saturating_duration_since(Instant::now())
     }
 
     async fn supersede(&self, open: &Open, later: Later) -> Result<After, Undone> {
@@ -289,6 +293,7 @@ impl Context {
             .await?;
         if closed {
             tracing::info!(%status, detail, "the switch is closed");
+            self.metrics.closed(open.switch.origin, status);
         }
         Ok(After::Closed)
     }

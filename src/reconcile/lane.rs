@@ -27,7 +27,10 @@ pub(super) enum Task {
         not_before: Timestamp,
     },
     /// The conversation's agent was written.
-    Written(ConversationChange),
+    Written {
+        change: ConversationChange,
+        since: Instant,
+    },
     /// Look at the open switch.
     Look,
     /// Another instance, or this one before a restart, left this switch open.
@@ -52,16 +55,16 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub(super) fn new(mut switch: Switch, begun_from_spec: bool, left: Duration) -> Self {
+    pub(super) fn new(mut switch: Switch, begun_from_spec: bool, left: Duration) -> Box<Self> {
         // Ten thousand of these are held: what only the record needs is not.
         switch.reason = None;
-        let mut open = Self {
+        let mut open = Box::new(Self {
             switch,
             begun_from_spec,
             deadline: Instant::now() + left,
             next_look: Instant::now(),
             pace: Backoff::new(FIRST_LOOK, RAREST_LOOK),
-        };
+        });
         open.look_later();
         open
     }
@@ -88,7 +91,9 @@ impl Open {
 pub(super) struct Lane {
     pub(super) queue: VecDeque<(Option<Seq>, Task)>,
     pub(super) busy: bool,
-    pub(super) open: Option<Open>,
+    pub(super) open: Option<Box<Open>>,
+    /// Whether `open` counts among the switches that this process guards.
+    pub(super) counted: bool,
     /// The conversation's `_id`, by which changes of it are recognised.
     pub(super) conversation: Option<ObjectId>,
 }

@@ -57,10 +57,10 @@ impl Context {
     /// the new one.
     pub(super) async fn learn(
         &self,
-        mut open: Option<Open>,
+        mut open: Option<Box<Open>>,
         response: &Response,
         not_before: Timestamp,
-    ) -> (Option<Open>, Option<ObjectId>, Result<(), Undone>) {
+    ) -> (Option<Box<Open>>, Option<ObjectId>, Result<(), Undone>) {
         let mut conversation = None;
         let outcome = self
             .try_learn(&mut open, response, not_before, &mut conversation)
@@ -70,7 +70,7 @@ impl Context {
 
     async fn try_learn(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         response: &Response,
         not_before: Timestamp,
         conversation: &mut Option<ObjectId>,
@@ -110,9 +110,10 @@ impl Context {
             };
             if let Some(switch) = called.filter(|switch| switch.is_of(call)) {
                 self.revoke(open, switch, &why).await?;
-                self.put_back(open.as_ref(), call, response, &scene).await?;
+                self.put_back(open.as_deref(), call, response, &scene)
+                    .await?;
             } else {
-                self.refuse(open.as_ref(), call, response, &scene, &why)
+                self.refuse(open.as_deref(), call, response, &scene, &why)
                     .await?;
             }
         }
@@ -149,7 +150,7 @@ impl Context {
     /// A call was recorded before its turn's agent was known, and may not stand after all.
     async fn revoke(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         switch: &Switch,
         why: &str,
     ) -> Result<(), Undone> {
@@ -161,6 +162,7 @@ impl Context {
             .await?;
         if closed {
             tracing::warn!(to = %switch.to_agent, why, "a switch was refused");
+            self.metrics.closed(switch.origin, Status::Rejected);
         }
         if open.as_ref().is_some_and(|open| open.switch.id == id) {
             *open = None;
@@ -228,7 +230,7 @@ impl Context {
     /// The response holds nothing new; its record may still be open, and not guarded here yet.
     async fn resume(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         response: &Response,
         scene: &Scene,
     ) -> Result<(), Undone> {
@@ -291,7 +293,7 @@ impl Context {
 
     async fn accept(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         call: &SwitchCall,
         calls: &[SwitchCall],
         response: &Response,
@@ -319,6 +321,7 @@ impl Context {
         };
         tracing::info!(origin = %switch.origin, status = %switch.status, "a switch was learned of");
         if switch.status != Status::Open {
+            self.metrics.closed(switch.origin, switch.status);
             // The tool itself may have written what does not count.
             return self.look_again(open).await;
         }
@@ -329,14 +332,14 @@ impl Context {
     /// Guards a switch from now on, and puts its target in force, given what was read last.
     pub(super) async fn begin(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         switch: Switch,
         conversation: Option<&Conversation>,
         turn: &Turn,
     ) -> Result<(), Undone> {
         let begun_from_spec = conversation.is_some_and(|c| c.spec.is_some());
-        self.take_up(open, Open::new(switch, begun_from_spec, self.guard))
-            .await?;
+        let next = Open::new(switch, begun_from_spec, self.guard);
+        self.take_up(open, next).await?;
         let Some(guarded) = open else { return Ok(()) };
         let acted = match conversation {
             Some(conversation) => self.act(guarded, conversation, turn).await?,
@@ -353,7 +356,7 @@ impl Context {
     }
 
     /// Guards `next` in place of an older switch, which it supersedes.
-    async fn take_up(&self, open: &mut Option<Open>, next: Open) -> Result<(), Undone> {
+    async fn take_up(&self, open: &mut Option<Box<Open>>, next: Box<Open>) -> Result<(), Undone> {
         let older = open.replace(next);
         match (older, &open) {
             (Some(older), Some(next)) if older.switch.id != next.switch.id => {
@@ -368,16 +371,13 @@ impl Context {
     /// Guards a switch that was left open, unless a newer one is guarded.
     pub(super) async fn adopt(
         &self,
-        open: &mut Option<Open>,
+        open: &mut Option<Box<Open>>,
         switch: Switch,
     ) -> Result<(), Undone> {
-        let known = open
-            .as_ref()
-            .map(|open| (open.switch.id, open.switch.created_at));
         let next = Open::new(switch, false, self.guard);
-        match known {
-            Some((id, _)) if id == next.switch.id => Ok(()),
-            Some((_, at)) if at > next.switch.created_at => self
+        match open.as_ref().map(|open| &open.switch) {
+            Some(known) if known.id == next.switch.id => Ok(()),
+            Some(known) if known.position() > next.switch.position() => self
                 .close(&next, Status::Superseded, "a later switch")
                 .await
                 .map(|_| ()),
@@ -456,6 +456,7 @@ impl Context {
             .await?;
         if let Recorded::New(_) = recorded {
             tracing::warn!(to = %call.to, why, "a switch was refused");
+            self.metrics.closed(switch.origin, switch.status);
         }
         self.put_back(open, call, response, scene).await
     }

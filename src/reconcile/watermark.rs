@@ -66,11 +66,11 @@ mod tests {
 
     use super::*;
 
-    fn at(time: u32) -> Option<Checkpoint> {
-        Some(Checkpoint {
+    fn at(time: u32) -> Checkpoint {
+        Checkpoint {
             token: RawDocumentBuf::new(),
             time: Timestamp { time, increment: 0 },
-        })
+        }
     }
 
     fn reached(watermark: &mut Watermark) -> Option<u32> {
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_position_is_reached_when_all_before_it_is_done() {
         let mut watermark = Watermark::default();
-        let [a, b, c] = [1, 2, 3].map(|time| watermark.begin(at(time)));
+        let [a, b, c] = [1, 2, 3].map(|time| watermark.begin(Some(at(time))));
         watermark.done(b);
         assert_eq!(reached(&mut watermark), None);
         watermark.done(a);
@@ -95,7 +95,7 @@ mod tests {
     fn what_has_no_position_holds_back_those_that_have() {
         let mut watermark = Watermark::default();
         let rescanned = watermark.begin(None);
-        let event = watermark.begin(at(1));
+        let event = watermark.begin(Some(at(1)));
         watermark.done(event);
         assert_eq!(reached(&mut watermark), None);
         watermark.done(rescanned);

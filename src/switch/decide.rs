@@ -121,10 +121,9 @@ pub fn decide(guard: &Guard, sight: &Sight, turn: Option<&Turn>) -> Decision {
     if let Source::Event {
         newest_message: Some(newest),
     } = sight.source
+        && !turn.accounts_for(newest)
     {
-        if !turn.accounts_for(newest) {
-            return Decision::Supersede(Later::OtherTurnSaved);
-        }
+        return Decision::Supersede(Later::OtherTurnSaved);
     }
     let end = ended(guard, turn);
     match (sight.in_force, end) {

@@ -132,6 +132,13 @@ impl Switch {
         self.switch_id.is_some() && call.kind == CallKind::Own && self.switch_id == call.switch_id
     }
 
+    /// Of two switches of a conversation the one whose position is greater is the later decision: that
+    /// of the later turn, and in a turn the one recorded later.
+    #[must_use]
+    pub fn position(&self) -> (Option<ObjectId>, Option<DateTime>) {
+        (self.user_message.or(self.floor), self.created_at)
+    }
+
     /// What the rules ask of it.
     #[must_use]
     pub fn guard(&self) -> Guard {

@@ -378,6 +378,39 @@ impl Store {
             .await
     }
 
+    /// A conversation's switches, newest first; where `after` is given, those that come after it.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn history(
+        &self,
+        key: &ConversationKey,
+        after: Option<(DateTime, ObjectId)>,
+        limit: i64,
+    ) -> Result<Vec<Switch>> {
+        let mut filter = doc! {
+            "conversation_id": &key.conversation, "user": &key.user,
+            "tenant_id": key.tenant.clone().map_or(Bson::Null, Bson::from),
+        };
+        if let Some((at, id)) = after {
+            filter.insert(
+                "$or",
+                [
+                    doc! { "created_at": { "$lt": at } },
+                    doc! { "created_at": at, "_id": { "$lt": id } },
+                ],
+            );
+        }
+        self.switches
+            .find(filter)
+            .sort(doc! { "created_at": -1, "_id": -1 })
+            .limit(limit)
+            .await?
+            .try_collect()
+            .await
+    }
+
     /// The retention is days, so that a skew between this clock and the server's does not matter.
     fn expiry(&self) -> DateTime {
         DateTime::from_system_time(std::time::SystemTime::now() + self.retention)

@@ -185,6 +185,7 @@ fn the_service_manager_hears_how_it_is() {
     assert!(early.iter().any(|m| m == "WATCHDOG=1\n"), "{early:?}");
     daemon.signal("TERM");
     while next() != "STOPPING=1\n" {}
+    // From here on nobody listens, and that holds nothing up.
     assert_eq!(daemon.end().0, Some(0));
 }
 

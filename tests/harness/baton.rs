@@ -1,6 +1,8 @@
 //! The `baton` program itself, as an operator runs it.
 
+use std::fs::File;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
@@ -17,7 +19,7 @@ pub struct Baton {
     address: SocketAddr,
     child: Child,
     /// Holds the configuration file, where there is one.
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 impl Baton {
@@ -40,8 +42,20 @@ impl Baton {
         std::fs::write(&file, config).expect("a file in a temporary folder");
         let file = file.to_str().expect("a plain path").to_owned();
         let mut baton = Self::launch_with(db, &["--config", &file], &[]);
-        baton._folder = Some(folder);
+        baton.folder = Some(folder);
         baton.ready().await;
+        baton
+    }
+
+    /// The same with everything that it can log in a file.
+    pub async fn start_logged(db: &TestDb, environment: &[(&str, &str)], log: &Path) -> Self {
+        let mut all = vec![("BATON__LOG__LEVEL", "trace")];
+        all.extend(environment);
+        let mut baton = Self::launch(db, &all);
+        baton.kill();
+        let file = File::create(log).expect("a file in a temporary folder");
+        baton.command.stderr(file);
+        baton.restart().await;
         baton
     }
 
@@ -70,7 +84,7 @@ impl Baton {
             command,
             address,
             child,
-            _folder: None,
+            folder: None,
         }
     }
 

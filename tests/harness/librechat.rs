@@ -14,6 +14,9 @@ use tokio::sync::oneshot;
 
 use super::{Agent, TestDb, User};
 
+/// The secret that LibreChat signs its tokens with in tests.
+pub const JWT_SECRET: &str = "only-for-tests-only-for-tests-ab";
+
 /// LibreChat as connected to the database of one test.
 ///
 /// A function that fails fails the test: LibreChat's own writes are what is taken for granted.
@@ -93,6 +96,13 @@ impl LibreChat {
         self.make("grant", [to.into()]).await;
     }
 
+    /// A session's token for a user, good for 15 minutes.
+    pub async fn token(&self, user: &User) -> String {
+        let document = user.document.clone().into();
+        let token = self.call("generateToken", [document, 900_000.into()]).await;
+        token.as_str().expect("a token").to_owned()
+    }
+
     pub(super) async fn step(&self, step: &str, arguments: impl IntoIterator<Item = Bson>) -> Bson {
         self.ask(doc! { "step": step, "args": list(arguments) })
             .await
@@ -142,6 +152,7 @@ impl Driver {
         install(&folder);
         let mut node = Command::new("node")
             .arg(folder.join("driver.mjs"))
+            .env("JWT_SECRET", JWT_SECRET)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -40,7 +40,7 @@ impl Scene {
             a,
             b,
             c,
-            baton: baton,
+            baton,
         }
     }
 

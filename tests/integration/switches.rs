@@ -345,3 +345,48 @@ async fn stops_at_once_and_well() {
     let mut s = scene().await;
     assert_eq!(s.baton.stop().await.code(), Some(0));
 }
+
+#[tokio::test]
+async fn neither_messages_nor_reasons_nor_secrets_are_logged() {
+    let s = scene().await;
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let environment = [
+        ("BATON__SWITCH__SERVERS", "switcher"),
+        ("BATON__AUTH__JWT_SECRET", "a-secret-that-nobody-may-see"),
+    ];
+    drop(s.baton);
+    let mut baton = Baton::start_logged(&s.db, &environment, &log).await;
+    let turn = Turn::first(&s.librechat, &s.user, &s.a);
+    let answer = |to: &str| {
+        serde_json::json!({
+            "agent_id": to, "status": "success", "reason": "the reason of the model",
+        })
+        .to_string()
+    };
+    let content = [
+        parts::text("the text of a message"),
+        parts::call(parts::TOOL, &s.b.id, &answer(&s.b.id)),
+        parts::call(parts::TOOL, "agent_nobody", &answer("agent_nobody")),
+        parts::call(parts::TOOL, "agent_nobody", "{the broken output"),
+    ];
+    turn.save_user_message().await;
+    turn.start().await;
+    turn.finish(&content).await;
+    holds("the switch is in force", async || {
+        turn.agent_now(&s.db).await.as_deref() == Some(&s.b.id)
+    })
+    .await;
+    let kept = records(&s.db, &turn).await;
+    assert!(
+        kept.iter()
+            .any(|record| record.reason.as_deref() == Some("the reason of the model"))
+    );
+    baton.stop().await;
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains("a switch was learned of"), "{log}");
+    assert!(log.contains("a switch was refused"), "{log}");
+    for secret in ["the reason", "the text", "the broken", "a-secret-that"] {
+        assert!(!log.contains(secret), "{secret:?} is in the log");
+    }
+}

@@ -256,15 +256,15 @@ impl World {
                 self.saved_by = self.turn;
             }
             Step::ToolWrites(to) => {
-                if let Some(conversation) = &mut self.conversation {
-                    if conversation.agent != to {
-                        conversation.agent = to;
-                        self.log.push(Event::Agent {
-                            agent: to,
-                            updated_at: None,
-                            newest: None,
-                        });
-                    }
+                if let Some(conversation) = &mut self.conversation
+                    && conversation.agent != to
+                {
+                    conversation.agent = to;
+                    self.log.push(Event::Agent {
+                        agent: to,
+                        updated_at: None,
+                        newest: None,
+                    });
                 }
             }
             Step::InsertR { unfinished } => {
@@ -395,10 +395,14 @@ impl Switch {
 /// What an instance is in the middle of.
 #[derive(Clone, Debug)]
 enum Doing {
+    ReadConversation {
+        message: usize,
+        saved_at: i64,
+    },
     Learn {
         message: usize,
         saved_at: i64,
-        conversation: Option<Option<Conversation>>,
+        conversation: Option<Conversation>,
     },
     Judge {
         switch: usize,
@@ -427,6 +431,19 @@ struct Baton {
     doing: Option<Doing>,
 }
 
+impl Baton {
+    /// A look without being asked, as the timer does.
+    fn look(&mut self) {
+        if let (Some(switch), None) = (self.guarded, &self.doing) {
+            self.doing = Some(Doing::Look {
+                switch,
+                conversation: None,
+                turn: None,
+            });
+        }
+    }
+}
+
 struct Run {
     world: World,
     /// The records, by response, durable and shared.
@@ -450,11 +467,7 @@ impl Run {
         baton.position += 1;
         match event {
             Event::Response { message, saved_at } => {
-                baton.doing = Some(Doing::Learn {
-                    message,
-                    saved_at,
-                    conversation: None,
-                });
+                baton.doing = Some(Doing::ReadConversation { message, saved_at });
             }
             Event::Agent {
                 agent,
@@ -481,7 +494,7 @@ impl Run {
                             switch,
                             sight,
                             seen,
-                        })
+                        });
                     }
                     _ => {}
                 }
@@ -491,12 +504,8 @@ impl Run {
 
     fn go_on(&mut self, baton: &mut Baton, doing: Doing) {
         match doing {
-            Doing::Learn {
-                message,
-                saved_at,
-                conversation: None,
-            } => {
-                let conversation = Some(self.world.conversation);
+            Doing::ReadConversation { message, saved_at } => {
+                let conversation = self.world.conversation;
                 baton.doing = Some(Doing::Learn {
                     message,
                     saved_at,
@@ -506,7 +515,7 @@ impl Run {
             Doing::Learn {
                 message,
                 saved_at,
-                conversation: Some(conversation),
+                conversation,
             } => {
                 self.learn(baton, message, saved_at, conversation);
             }
@@ -553,7 +562,7 @@ impl Run {
                         switch,
                         conversation: None,
                         turn: None,
-                    })
+                    });
                 }
             },
             Doing::Write { switch, seen } => self.write(baton, switch, seen),
@@ -673,17 +682,6 @@ impl Run {
         baton.guarded = None;
     }
 
-    /// A look without being asked, as the timer does.
-    fn look(&mut self, baton: &mut Baton) {
-        if let (Some(switch), None) = (baton.guarded, &baton.doing) {
-            baton.doing = Some(Doing::Look {
-                switch,
-                conversation: None,
-                turn: None,
-            });
-        }
-    }
-
     /// A crash, and the next start from an older position, with the open records read again.
     fn restart(&mut self, baton: &mut Baton, back: usize) {
         baton.doing = None;
@@ -710,7 +708,7 @@ fn run(
         match choice & 15 {
             0..=5 => run.world.advance(),
             6..=12 => run.step(&mut batons[which]),
-            13 | 14 => run.look(&mut batons[which]),
+            13 | 14 => batons[which].look(),
             _ => run.restart(&mut batons[which], 3),
         }
     }
@@ -724,7 +722,7 @@ fn run(
                 run.step(baton);
             }
             run.restart(baton, 0);
-            run.look(baton);
+            baton.look();
         }
     }
     if let Some(wrong) = run.wrong {

@@ -1,0 +1,68 @@
+//! The routes that users' front ends call.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{HeaderValue, Method, header};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, patch};
+use ipnet::IpNet;
+use tokio::sync::Semaphore;
+use tower_http::cors::CorsLayer;
+
+use super::auth::Authenticator;
+use super::backend::Slot;
+use super::rate::Limiter;
+use super::{body, choose, history, limits};
+use crate::config::Http;
+use crate::librechat::UserId;
+
+/// What the routes share.
+pub struct Api {
+    pub(super) slot: Slot,
+    pub(super) auth: Authenticator,
+    pub(super) trusted_proxies: Vec<IpNet>,
+    pub(super) by_address: Option<Limiter<IpAddr>>,
+    pub(super) by_user: Option<Limiter<UserId>>,
+    pub(super) turns: Semaphore,
+}
+
+/// The routes, and the same under `http.base_path`.
+pub fn router(settings: &Http, auth: Authenticator, slot: Slot) -> Router {
+    let limit = settings.rate_limit;
+    let api = Arc::new(Api {
+        slot,
+        auth,
+        trusted_proxies: settings.trusted_proxies.clone(),
+        by_address: limit.map(Limiter::new),
+        by_user: limit.map(Limiter::new),
+        turns: Semaphore::new(limits::AT_ONCE),
+    });
+    let routes = Router::new()
+        .route("/api/convos/{conversation}", patch(choose::choose))
+        .route("/api/convos/{conversation}/switches", get(history::history))
+        .layer(from_fn_with_state(Arc::clone(&api), limits::admit))
+        .layer(from_fn(body::buffered))
+        .with_state(api);
+    let routes = match cors(&settings.cors_origins) {
+        Some(cors) => routes.layer(cors),
+        None => routes,
+    };
+    if settings.base_path.is_empty() {
+        routes
+    } else {
+        routes.clone().nest(&settings.base_path, routes)
+    }
+}
+
+/// Pages of these origins, and of no others, may call with the user's credentials.
+fn cors(origins: &[HeaderValue]) -> Option<CorsLayer> {
+    let layer = CorsLayer::new()
+        .allow_origin(origins.to_vec())
+        .allow_methods([Method::GET, Method::PATCH])
+        .allow_headers([header::AUTHORIZATION, header::CONTENT_TYPE])
+        .expose_headers([header::RETRY_AFTER])
+        .allow_credentials(true);
+    (!origins.is_empty()).then_some(layer)
+}
