@@ -102,7 +102,10 @@ impl Answer {
         let (head, text) = all
             .split_once("\r\n\r\n")
             .ok_or_else(|| cut("no end of a head"))?;
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = head
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
         Ok(Self {
             status: status.ok_or_else(|| cut("no status"))?,
             head: head.to_owned(),

@@ -18,6 +18,7 @@ mod harness;
 mod access;
 mod check;
 mod librechat;
+mod mcp;
 mod mongod;
 mod orders;
 mod real_calls;
