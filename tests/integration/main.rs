@@ -17,6 +17,7 @@ mod harness;
 
 mod access;
 mod check;
+mod handoffs;
 mod librechat;
 mod mcp;
 mod mongod;

@@ -155,9 +155,9 @@ struct Called {
 }
 
 impl Called {
-    /// The call as LibreChat saves it in the response.
+    /// The call as LibreChat saves it in the response, the same each time.
     fn part(&self) -> Bson {
-        parts::call(TOOL, "any", &self.text)
+        parts::call_with_id("call_0", TOOL, "{}", &self.text)
     }
 
     fn succeeded(self) -> Self {

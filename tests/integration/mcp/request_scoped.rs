@@ -118,7 +118,7 @@ async fn a_stopped_turn_keeps_its_switch() {
     s.names(&turn, &s.b).await;
     let later = turn.next(&s.b);
     later.run_plain().await;
-    s.ends(&turn, Status::Superseded).await;
+    s.overtaken().await;
     s.names(&later, &s.b).await;
 }
 
