@@ -4,14 +4,13 @@ import asyncio
 import json
 import sys
 
-import httpx
 from mcp import ClientSession
-from mcp.client.streamable_http import streamable_http_client
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 
 async def main():
     asked = json.loads(sys.argv[1])
-    async with httpx.AsyncClient(headers=asked["headers"]) as http:
+    async with create_mcp_http_client(headers=asked["headers"]) as http:
         async with streamable_http_client(asked["url"], http_client=http) as streams:
             async with ClientSession(streams[0], streams[1]) as session:
                 await session.initialize()
