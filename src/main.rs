@@ -56,7 +56,7 @@ fn start(runtime: &Runtime, settings: Settings) -> anyhow::Result<ExitCode> {
     telemetry::init(&settings.log)?;
     runtime.block_on(async {
         let lifecycle = Lifecycle::new().context("cannot take over the signals")?;
-        let listeners = Listeners::bind(&settings).await?;
+        let listeners = Listeners::bind(&settings)?;
         Ok(run(settings, listeners, lifecycle).await)
     })
 }

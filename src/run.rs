@@ -10,7 +10,7 @@ use axum::Router;
 use mongodb::Client;
 use mongodb::error::ErrorKind;
 use thiserror::Error;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -34,6 +34,10 @@ use crate::reconcile::{Context, Handle, Reconciler, Requests, Undone, requests};
 use crate::switch::calls::Calls;
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
+
+/// How many connections may wait to be accepted, as far as the system lets them. Beyond it some are
+/// reset: a thousand at once must not be.
+const BACKLOG: u32 = 4096;
 
 /// How many events wait between the stream and the dispatcher.
 const QUEUE: usize = 256;
@@ -66,24 +70,32 @@ impl Listeners {
     /// # Errors
     ///
     /// Where an address is taken or not this machine's.
-    pub async fn bind(settings: &Settings) -> Result<Self, BindError> {
-        let http = bind("http.listen", settings.http.listen).await?;
+    pub fn bind(settings: &Settings) -> Result<Self, BindError> {
+        let http = bind("http.listen", settings.http.listen)?;
         let ops = match settings.ops.listen {
-            Some(address) => Some(bind("ops.listen", address).await?),
+            Some(address) => Some(bind("ops.listen", address)?),
             None => None,
         };
         Ok(Self { http, ops })
     }
 }
 
-async fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, BindError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| BindError {
-            key,
-            address,
-            source,
-        })
+fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, BindError> {
+    let listener = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    };
+    let listen = |socket: TcpSocket| {
+        // A restart need not wait for the connections of the process before.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    listener.and_then(listen).map_err(|source| BindError {
+        key,
+        address,
+        source,
+    })
 }
 
 /// Runs the daemon until a signal, a failure or the cancelled token of `lifecycle`.

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{HeaderValue, Method, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{get, patch};
+use axum::routing::{MethodRouter, get, patch};
 use ipnet::IpNet;
 use tokio::sync::Semaphore;
 use tower_http::cors::CorsLayer;
@@ -17,6 +17,9 @@ use super::rate::Limiter;
 use super::{body, choose, history, limits};
 use crate::config::Http;
 use crate::librechat::UserId;
+
+const CONVERSATION: &str = "/api/convos/{conversation}";
+const SWITCHES: &str = "/api/convos/{conversation}/switches";
 
 /// What the routes share.
 pub struct Api {
@@ -39,13 +42,19 @@ pub fn router(settings: &Http, auth: Authenticator, slot: Slot) -> Router {
         by_user: limit.map(Limiter::new),
         turns: Semaphore::new(limits::AT_ONCE),
     });
+    let cors = cors(&settings.cors_origins);
+    // What a browser asks before it calls is answered by the layer; there has to be a route.
+    let preflight = |route: MethodRouter<_>| match cors {
+        Some(_) => route.options(async || StatusCode::NO_CONTENT),
+        None => route,
+    };
     let routes = Router::new()
-        .route("/api/convos/{conversation}", patch(choose::choose))
-        .route("/api/convos/{conversation}/switches", get(history::history))
+        .route(CONVERSATION, preflight(patch(choose::choose)))
+        .route(SWITCHES, preflight(get(history::history)))
         .layer(from_fn_with_state(Arc::clone(&api), limits::admit))
         .layer(from_fn(body::buffered))
         .with_state(api);
-    let routes = match cors(&settings.cors_origins) {
+    let routes = match cors {
         Some(cors) => routes.layer(cors),
         None => routes,
     };

@@ -9,6 +9,9 @@ use super::{
     AgentId, ConversationId, ConversationKey, raw::Lenient, schema::CONVERSATIONS, specs::SpecPatch,
 };
 
+/// `endpoint` of a conversation with an agent.
+const AGENTS: &str = "agents";
+
 /// What a conversation document says at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conversation {
@@ -40,7 +43,7 @@ impl Conversation {
             agent: raw.text("agent_id").map(AgentId::from),
             updated_at: raw.date("updatedAt"),
             spec: raw.text("spec").map(str::to_owned),
-            exempt: raw.text("endpoint") != Some("agents")
+            exempt: raw.text("endpoint") != Some(AGENTS)
                 || raw
                     .value("subagentThread")
                     .is_some_and(|v| v.as_null().is_none()),
@@ -125,7 +128,8 @@ impl Conversations {
         Ok(found.is_some())
     }
 
-    /// Sets `agent_id` to `to`, and the model spec with it, if the document still is as `expected`.
+    /// Sets `agent_id` to `to`, and the model spec with it, if the document still is as `expected`
+    /// and is none that Baton leaves alone.
     ///
     /// Touches nothing else, `updatedAt` included, and never inserts. `false`: it no longer is.
     ///
@@ -148,6 +152,9 @@ impl Conversations {
             "updatedAt",
             expected.updated_at.map_or(Bson::Null, Bson::from),
         );
+        // Of what is exempt an event says nothing.
+        filter.insert("endpoint", AGENTS);
+        filter.insert("subagentThread", Bson::Null);
         let mut set = doc! { "agent_id": to };
         let mut unset = Document::new();
         match patch {

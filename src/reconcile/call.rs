@@ -63,9 +63,8 @@ impl Context {
         open: &mut Option<Box<Open>>,
         key: &ConversationKey,
         called: Called,
-        conversation: &mut Option<ObjectId>,
     ) -> Result<(), Undone> {
-        let outcome = self.try_call(open, key, &called.call, conversation).await;
+        let outcome = self.try_call(open, key, &called.call).await;
         // Whoever asked may have gone.
         let _ = called.reply.send(());
         outcome
@@ -76,10 +75,8 @@ impl Context {
         open: &mut Option<Box<Open>>,
         key: &ConversationKey,
         call: &Call,
-        id: &mut Option<ObjectId>,
     ) -> Result<(), Undone> {
         let view = self.look_around(key, call).await?;
-        *id = view.conversation.as_ref().map(|c| c.object_id);
         let mut switch = draft(key, call, view.turn.user_message.as_ref(), view.newest);
         if view.choices.iter().any(|choice| view.has(choice, call)) {
             switch.status = Status::Superseded;

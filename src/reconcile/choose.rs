@@ -64,12 +64,11 @@ impl Context {
         open: &mut Option<Box<Open>>,
         key: &ConversationKey,
         choice: Choice,
-        conversation: &mut Option<ObjectId>,
     ) -> Result<(), Undone> {
         let mut begun = None;
         let outcome = self
             .until(choice.deadline)
-            .try_choose(open, key, &choice.to, conversation, &mut begun)
+            .try_choose(open, key, &choice.to, &mut begun)
             .await;
         let answer = match &outcome {
             Ok(Ok(_)) => Ok(()),
@@ -82,8 +81,12 @@ impl Context {
         // Whoever asked may have gone.
         let _ = choice.reply.send(answer);
         match outcome {
-            Ok(Ok(Some(older))) => self
-                .close(&older, Status::Superseded, "the user chose another agent")
+            Ok(Ok(Some(mut older))) => self
+                .close(
+                    &mut older,
+                    Status::Superseded,
+                    "the user chose another agent",
+                )
                 .await
                 .map(|_| ()),
             Ok(_) => Ok(()),
@@ -99,20 +102,17 @@ impl Context {
     }
 
     /// `Ok(Ok(older))`: it is done, and the switch that was open before is to be closed.
-
     async fn try_choose(
         &self,
         open: &mut Option<Box<Open>>,
         key: &ConversationKey,
         to: &AgentId,
-        id: &mut Option<ObjectId>,
         begun: &mut Option<(Switch, Conversation)>,
     ) -> Result<Result<Option<Box<Open>>, NotChosen>, Undone> {
         let view = match self.view(open, key, to).await? {
             Ok(view) => view,
             Err(why) => return Ok(Err(why)),
         };
-        *id = Some(view.conversation.object_id);
         let from = view.conversation.agent.as_ref();
         let begun_from_spec = view.conversation.spec.is_some();
         let unfit = self.unfit(from, to, begun_from_spec, &view.verdict).await?;
@@ -144,14 +144,16 @@ impl Context {
             Some(after) => after,
             None => self.look(&mut next).await?,
         };
-        let is_settled = next.switch.user_message.is_none();
-        Ok(Ok(match acted {
-            After::Closed => None,
-            After::Open if is_settled => {
-                self.close(&next, Status::Settled, "no turn was in flight")
-                    .await?;
-                open.take()
+        let at_rest = next.switch.user_message.is_none();
+        let after = match acted {
+            After::Open if at_rest => {
+                let detail = "no turn was in flight";
+                self.close(&mut next, Status::Settled, detail).await?
             }
+            after => after,
+        };
+        Ok(Ok(match after {
+            After::Closed => open.take(),
             After::Open => open.replace(next),
         }))
     }
@@ -206,8 +208,9 @@ impl Context {
     ) -> Result<(), Undone> {
         self.patiently("taking back the record", || self.store.withdraw(switch))
             .await?;
+        self.look_again(open).await?;
         if open.is_some() {
-            return self.look_again(open).await;
+            return Ok(());
         }
         let Some(from) = seen.agent.as_ref().filter(|from| **from != switch.to_agent) else {
             return Ok(());

@@ -132,15 +132,14 @@ impl Context {
             };
             let error = match outcome {
                 Ok(Ok(value)) => {
-                    if backoff.failures() > 0 {
-                        self.health.store_ok();
-                    }
+                    self.health.store_ok();
                     return Ok(value);
                 }
                 Ok(Err(error)) => error,
                 Err(_) => std::io::Error::from(std::io::ErrorKind::TimedOut).into(),
             };
-            match classify(&error) {
+            let sort = classify(&error);
+            match sort {
                 Failure::Final(remedy) => {
                     return Err(Undone::Final {
                         what,
@@ -156,7 +155,10 @@ impl Context {
             if backoff.failures() == 0 {
                 let error = words(&error);
                 tracing::warn!(error, what, "MongoDB failed; it is tried again");
-                self.health.store_failed(error);
+                // A command that is refused says nothing of others.
+                if sort == Failure::Passing {
+                    self.health.store_failed(error);
+                }
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff.next_wait()) => {}

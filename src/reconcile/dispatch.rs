@@ -83,7 +83,6 @@ enum Output {
         key: ConversationKey,
         seq: Option<Seq>,
         open: Option<Box<Open>>,
-        conversation: Option<ObjectId>,
         outcome: Result<(), Undone>,
     },
     Fetched {
@@ -143,7 +142,6 @@ impl Reconciler {
         let open = store
             .patiently("reading the open switches", || store.store.open_since(None))
             .await?;
-        store.health.store_ok();
         tracing::info!(open = open.len(), "guarding the open switches");
         self.adopt(open);
 
@@ -341,11 +339,10 @@ impl Reconciler {
                 key,
                 seq,
                 open,
-                conversation,
                 outcome,
             }) => {
                 self.workers -= 1;
-                self.worked(key, open, conversation);
+                self.worked(key, open);
                 let abandoned = matches!(outcome, Err(Undone::Abandoned));
                 settle(outcome)?;
                 if let Some(seq) = seq.filter(|_| !abandoned) {
@@ -384,13 +381,8 @@ impl Reconciler {
     }
 
     /// Takes back what a worker was lent.
-    fn worked(
-        &mut self,
-        key: ConversationKey,
-        open: Option<Box<Open>>,
-        conversation: Option<ObjectId>,
-    ) {
-        if let Some(conversation) = conversation {
+    fn worked(&mut self, key: ConversationKey, mut open: Option<Box<Open>>) {
+        if let Some(conversation) = open.as_mut().and_then(|open| open.read.take()) {
             self.bind(&key, conversation);
         }
         let Some(lane) = self.lanes.get_mut(&key) else {
@@ -570,16 +562,11 @@ async fn work(
     task: Task,
     mut open: Option<Box<Open>>,
 ) -> Output {
-    let mut conversation = None;
     let outcome = match task {
         Task::Learn {
             response,
             not_before,
-        } => {
-            let outcome;
-            (open, conversation, outcome) = context.learn(open, &response, not_before).await;
-            outcome
-        }
+        } => context.learn(&mut open, &response, not_before).await,
         Task::Written { change, since } => match &mut open {
             Some(guarded) => {
                 let after = context.written(guarded, &change, since).await;
@@ -592,22 +579,13 @@ async fn work(
             Ok(()) => look(context, &mut open).await,
             Err(error) => Err(error),
         },
-        Task::Call(called) => {
-            context
-                .call(&mut open, &key, *called, &mut conversation)
-                .await
-        }
-        Task::Choose(choice) => {
-            context
-                .choose(&mut open, &key, choice, &mut conversation)
-                .await
-        }
+        Task::Call(called) => context.call(&mut open, &key, *called).await,
+        Task::Choose(choice) => context.choose(&mut open, &key, choice).await,
     };
     Output::Worked {
         key,
         seq,
         open,
-        conversation,
         outcome,
     }
 }

@@ -79,6 +79,10 @@ impl Context {
                 return Ok(after);
             }
         }
+        if open.is_overdue() {
+            let detail = "the target could not be put in force";
+            return self.close(open, Status::Superseded, detail).await;
+        }
         tracing::warn!("the conversation keeps changing; it is looked at again later");
         Ok(After::Open)
     }
@@ -111,21 +115,18 @@ impl Context {
                 .map(Some);
         }
         learn_ids(&mut open.switch, turn);
+        open.read = Some(conversation.object_id);
         open.begun_from_spec |= conversation.spec.is_some();
         let sight = self.sight(open, conversation);
         let overdue = open.is_overdue();
         match decide(&open.switch.guard(), &sight, Some(turn)) {
             Decision::Supersede(later) => self.supersede(open, later).await.map(Some),
             Decision::Apply => {
-                let repair = open.switch.applied_at.is_some()
-                    || conversation.agent.as_ref() != Some(&open.switch.to_agent);
+                let repair = open.switch.applied_at.is_some();
                 if !self.apply(open, &conversation.expected()).await? {
                     return Ok(None);
                 }
-                match self
-                    .note_applied(open, repair && open.switch.applied_at.is_some(), None)
-                    .await?
-                {
+                match self.note_applied(open, repair, None).await? {
                     After::Open if overdue => self.unended(open).await.map(Some),
                     after => Ok(Some(after)),
                 }
@@ -214,7 +215,6 @@ impl Context {
         repair: bool,
         since: Option<Instant>,
     ) -> Result<After, Undone> {
-        let id = open.switch.id;
         let first = open.switch.applied_at.is_none();
         if repair {
             tracing::info!("an overwrite by the same turn was put back");
@@ -228,17 +228,17 @@ impl Context {
         open.look_soon();
         let still_open = self
             .patiently("recording what was done", || {
-                self.store.applied(id, first, repair)
+                self.store.applied(&open.switch, first, repair)
             })
             .await?;
         if still_open {
             return Ok(After::Open);
         }
-        // Another instance has closed it, perhaps for a newer one.
         self.replaced(open).await
     }
 
-    /// The record is no longer open: takes up what stands in its place.
+    /// The record is no longer open, or has another target: another instance has seen more. Takes
+    /// up what stands in its place.
     async fn replaced(&self, open: &mut Open) -> Result<After, Undone> {
         let key = open.switch.key();
         let newer = self
@@ -257,11 +257,11 @@ impl Context {
         }
     }
 
-    async fn supersede(&self, open: &Open, later: Later) -> Result<After, Undone> {
+    async fn supersede(&self, open: &mut Open, later: Later) -> Result<After, Undone> {
         self.close(open, Status::Superseded, later.words()).await
     }
 
-    async fn unended(&self, open: &Open) -> Result<After, Undone> {
+    async fn unended(&self, open: &mut Open) -> Result<After, Undone> {
         self.close(
             open,
             Status::Settled,
@@ -270,7 +270,7 @@ impl Context {
         .await
     }
 
-    async fn gone(&self, open: &Open) -> Result<After, Undone> {
+    async fn gone(&self, open: &mut Open) -> Result<After, Undone> {
         if open.is_overdue() {
             return self
                 .close(open, Status::Superseded, "there is no such conversation")
@@ -281,20 +281,20 @@ impl Context {
 
     pub(super) async fn close(
         &self,
-        open: &Open,
+        open: &mut Open,
         status: Status,
         detail: &str,
     ) -> Result<After, Undone> {
-        let id = open.switch.id;
         let closed = self
             .patiently("closing the switch", || {
-                self.store.close(id, status, detail)
+                self.store.close(&open.switch, status, detail)
             })
             .await?;
-        if closed {
-            tracing::info!(%status, detail, "the switch is closed");
-            self.metrics.closed(open.switch.origin, status);
+        if !closed {
+            return self.replaced(open).await;
         }
+        tracing::info!(%status, detail, "the switch is closed");
+        self.metrics.closed(open.switch.origin, status);
         Ok(After::Closed)
     }
 }

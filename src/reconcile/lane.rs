@@ -47,6 +47,8 @@ pub(super) struct Open {
     pub(super) switch: Switch,
     /// Whether the conversation was begun from a model spec.
     pub(super) begun_from_spec: bool,
+    /// The conversation's `_id`, where the last piece of work read it.
+    pub(super) read: Option<ObjectId>,
     /// No end of the turn is waited for after this.
     pub(super) deadline: Instant,
     /// When to look next.
@@ -55,12 +57,11 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub(super) fn new(mut switch: Switch, begun_from_spec: bool, left: Duration) -> Box<Self> {
-        // Ten thousand of these are held: what only the record needs is not.
-        switch.reason = None;
+    pub(super) fn new(switch: Switch, begun_from_spec: bool, left: Duration) -> Box<Self> {
         let mut open = Box::new(Self {
-            switch,
+            switch: lean(switch),
             begun_from_spec,
+            read: None,
             deadline: Instant::now() + left,
             next_look: Instant::now(),
             pace: Backoff::new(FIRST_LOOK, RAREST_LOOK),
@@ -69,10 +70,22 @@ impl Open {
         open
     }
 
+    /// Takes over what the record says by now.
+    pub(super) fn renew(&mut self, switch: Switch) {
+        self.switch = lean(switch);
+    }
+
     /// Looks later, and later each time.
+    ///
+    /// At the deadline for once, and after it at the same pace as before: what MongoDB refuses
+    /// then is not to be tried without a pause.
     pub(super) fn look_later(&mut self) {
-        self.next_look =
-            (Instant::now() + self.pace.next_wait()).min(self.deadline.max(Instant::now()));
+        let paced = Instant::now() + self.pace.next_wait();
+        self.next_look = if self.is_overdue() {
+            paced
+        } else {
+            paced.min(self.deadline)
+        };
     }
 
     /// Something has happened: looks soon again.
@@ -86,6 +99,14 @@ impl Open {
     }
 }
 
+/// Ten thousand of these are held: what only the record needs is not.
+fn lean(switch: Switch) -> Switch {
+    Switch {
+        reason: None,
+        ..switch
+    }
+}
+
 /// A conversation's queue and state. While work is done on it, the state is with the worker.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
@@ -96,4 +117,43 @@ pub(super) struct Lane {
     pub(super) counted: bool,
     /// The conversation's `_id`, by which changes of it are recognised.
     pub(super) conversation: Option<ObjectId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use mongodb::bson::doc;
+
+    use super::*;
+
+    fn open(left: Duration) -> Box<Open> {
+        let switch = doc! {
+            "conversation_id": "c", "user": "u", "to_agent": "b", "origin": "tool",
+            "status": "open", "_id": ObjectId::new(),
+        };
+        Open::new(
+            mongodb::bson::deserialize_from_document(switch).unwrap(),
+            false,
+            left,
+        )
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_deadline_is_not_slept_through() {
+        let mut open = open(Duration::from_secs(70));
+        for _ in 0..20 {
+            open.look_later();
+        }
+        tokio::time::advance(Duration::from_secs(30)).await;
+        open.look_later();
+        assert!(open.next_look <= open.deadline);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_overdue_look_that_fails_is_repeated_ever_later() {
+        let mut open = open(Duration::ZERO);
+        for _ in 0..20 {
+            open.look_later();
+        }
+        assert!(open.next_look >= Instant::now() + RAREST_LOOK / 2);
+    }
 }

@@ -53,27 +53,13 @@ impl Scene {
 }
 
 impl Context {
-    /// Learns what a response's calls say. Returns the switch to guard: the one that was open, or
-    /// the new one.
+    /// Learns what a response's calls say. `open` is then the switch to guard: the one that it was,
+    /// or the new one.
     pub(super) async fn learn(
-        &self,
-        mut open: Option<Box<Open>>,
-        response: &Response,
-        not_before: Timestamp,
-    ) -> (Option<Box<Open>>, Option<ObjectId>, Result<(), Undone>) {
-        let mut conversation = None;
-        let outcome = self
-            .try_learn(&mut open, response, not_before, &mut conversation)
-            .await;
-        (open, conversation, outcome)
-    }
-
-    async fn try_learn(
         &self,
         open: &mut Option<Box<Open>>,
         response: &Response,
         not_before: Timestamp,
-        conversation: &mut Option<ObjectId>,
     ) -> Result<(), Undone> {
         let calls = SwitchCall::all_in(&response.calls, &self.tools, &response.key.conversation);
         if calls.is_empty() || is_too_old(response.object_id, not_before) {
@@ -84,7 +70,6 @@ impl Context {
             return Ok(());
         };
         let scene = self.survey(response, &last.to).await?;
-        *conversation = scene.conversation.as_ref().map(|c| c.object_id);
         if scene.conversation.as_ref().is_some_and(|c| c.exempt) {
             tracing::debug!("a switch in a conversation that is left alone");
             return Ok(());
@@ -157,7 +142,7 @@ impl Context {
         let id = switch.id;
         let closed = self
             .patiently("closing the switch", || {
-                self.store.close(id, Status::Rejected, why)
+                self.store.close(switch, Status::Rejected, why)
             })
             .await?;
         if closed {
@@ -251,8 +236,11 @@ impl Context {
         let Some(guarded) = open.as_mut().filter(|open| open.switch.id == switch.id) else {
             return Ok(());
         };
-        // R was saved once more, as when it is finished after all clients had left.
-        guarded.switch.saved_at = guarded.switch.saved_at.max(response.saved_at);
+        // Another instance may have given it the target of a later call. And R was saved once
+        // more, as when it is finished after all clients had left.
+        let saved_at = guarded.switch.saved_at.max(response.saved_at);
+        guarded.renew(switch.clone());
+        guarded.switch.saved_at = saved_at.max(switch.saved_at);
         guarded.look_soon();
         if let After::Closed = self.look(guarded).await? {
             *open = None;
@@ -359,8 +347,8 @@ impl Context {
     async fn take_up(&self, open: &mut Option<Box<Open>>, next: Box<Open>) -> Result<(), Undone> {
         let older = open.replace(next);
         match (older, &open) {
-            (Some(older), Some(next)) if older.switch.id != next.switch.id => {
-                self.close(&older, Status::Superseded, "a later switch")
+            (Some(mut older), Some(next)) if older.switch.id != next.switch.id => {
+                self.close(&mut older, Status::Superseded, "a later switch")
                     .await?;
             }
             _ => {}
@@ -374,11 +362,11 @@ impl Context {
         open: &mut Option<Box<Open>>,
         switch: Switch,
     ) -> Result<(), Undone> {
-        let next = Open::new(switch, false, self.guard);
+        let mut next = Open::new(switch, false, self.guard);
         match open.as_ref().map(|open| &open.switch) {
             Some(known) if known.id == next.switch.id => Ok(()),
             Some(known) if known.position() > next.switch.position() => self
-                .close(&next, Status::Superseded, "a later switch")
+                .close(&mut next, Status::Superseded, "a later switch")
                 .await
                 .map(|_| ()),
             _ => self.take_up(open, next).await,

@@ -72,13 +72,14 @@ impl AllowList {
             .filter(|reference| *reference != ANY)
     }
 
-    /// Whether a switch from `from` (where it is known) to `to` is allowed.
+    /// Whether a switch from `from` (where it is known) to `to` is allowed. To stay is no switch.
     #[must_use]
     pub fn allows(&self, from: Option<Named<'_>>, to: Named<'_>, aliases: &Aliases) -> bool {
         let is_of = |reference: &str| {
             reference == ANY || from.is_some_and(|from| refers(reference, from, aliases))
         };
         self.rules.is_empty()
+            || from.is_some_and(|from| from.id == to.id)
             || self
                 .rules
                 .iter()
@@ -151,6 +152,7 @@ mod tests {
         assert!(!allows(&list, Some("x"), "b"));
         assert!(!allows(&list, None, "b"));
         assert!(allows(&list, None, "home"));
+        assert!(allows(&list, Some("a"), "a"));
     }
 
     #[test]

@@ -133,10 +133,14 @@ impl Switch {
     }
 
     /// Of two switches of a conversation the one whose position is greater is the later decision: that
-    /// of the later turn, and in a turn the one recorded later.
+    /// of the later turn, in a turn the user's choice, and of several the one recorded later.
     #[must_use]
-    pub fn position(&self) -> (Option<ObjectId>, Option<DateTime>) {
-        (self.user_message.or(self.floor), self.created_at)
+    pub fn position(&self) -> (Option<ObjectId>, bool, Option<DateTime>) {
+        (
+            self.user_message.or(self.floor),
+            self.origin == Origin::Api,
+            self.created_at,
+        )
     }
 
     /// What the rules ask of it.

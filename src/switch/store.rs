@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::TryStreamExt;
 use mongodb::{
     Collection, Database, IndexModel,
-    bson::{Bson, DateTime, Document, doc, oid::ObjectId},
+    bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId},
     error::{ErrorKind, Result, WriteFailure},
     options::{IndexOptions, ReturnDocument},
 };
@@ -226,7 +226,10 @@ impl Store {
             .await
     }
 
-    /// All open switches recorded at `since` or later, by MongoDB's clock, oldest first.
+    /// All open switches recorded at `since` or later, by MongoDB's clock, oldest first. A record
+    /// that cannot be understood is skipped: it may be that of a later version.
+    ///
+    /// The reasons are left out, since thousands of these may be held.
     ///
     /// # Errors
     ///
@@ -237,9 +240,12 @@ impl Store {
             filter.insert("created_at", doc! { "$gte": since });
         }
         self.switches
+            .clone_with_type::<RawDocumentBuf>()
             .find(filter)
+            .projection(doc! { "reason": 0 })
             .sort(doc! { "created_at": 1 })
             .await?
+            .try_filter_map(|raw| async move { Ok(understood(&raw)) })
             .try_collect()
             .await
     }
@@ -285,33 +291,30 @@ impl Store {
 
     /// Notes that the target was put in force, and whether that undid an overwrite.
     ///
-    /// `false`: the switch is no longer open, and whoever asks must read it anew.
+    /// `false`: the switch is no longer open, or has another target by now; read it anew.
     ///
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn applied(&self, id: ObjectId, first: bool, repair: bool) -> Result<bool> {
+    pub async fn applied(&self, switch: &Switch, first: bool, repair: bool) -> Result<bool> {
         let mut update = doc! { "$inc": { "repairs": i64::from(repair) } };
         if first {
             update.insert("$currentDate", doc! { "applied_at": true });
         }
-        let result = self
-            .switches
-            .update_one(doc! { "_id": id, "status": "open" }, update)
-            .await?;
+        let result = self.switches.update_one(still_open(switch), update).await?;
         Ok(result.matched_count == 1)
     }
 
-    /// Closes an open switch. `false`: it was closed already.
+    /// Closes an open switch. `false`: it was closed already, or has another target by now.
     ///
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn close(&self, id: ObjectId, status: Status, detail: &str) -> Result<bool> {
+    pub async fn close(&self, switch: &Switch, status: Status, detail: &str) -> Result<bool> {
         let result = self
             .switches
             .update_one(
-                doc! { "_id": id, "status": "open" },
+                still_open(switch),
                 doc! {
                     "$set": {
                         "status": status.to_string(), "detail": detail, "expires_at": self.expiry(),
@@ -437,6 +440,25 @@ fn first_id_after(time: DateTime) -> ObjectId {
     first_id_at(DateTime::from_millis(
         time.timestamp_millis().saturating_add(1000),
     ))
+}
+
+fn understood(raw: &RawDocument) -> Option<Switch> {
+    let record = mongodb::bson::deserialize_from_slice(raw.as_bytes());
+    if record.is_err() {
+        // What is wrong with it may quote it.
+        let id = raw.get_object_id("_id").ok();
+        tracing::warn!(
+            record = id.map(tracing::field::display),
+            "a record that cannot be understood"
+        );
+    }
+    record.ok()
+}
+
+/// The record while it is open and says what this instance knows: another one may have given it
+/// a later call's target.
+fn still_open(switch: &Switch) -> Document {
+    doc! { "_id": switch.id, "status": "open", "to_agent": &switch.to_agent }
 }
 
 /// An empty list is not stored.

@@ -69,7 +69,7 @@ impl Baton {
         // The system ends it should the tests be killed; `setpriv` itself becomes the program.
         let mut command = Command::new("/usr/bin/setpriv");
         command
-            .args(["--pdeathsig", "KILL", env!("CARGO_BIN_EXE_baton"), "run"])
+            .args(["--pdeathsig", "KILL", &program(), "run"])
             .args(arguments)
             .env_clear()
             .env("MONGO_URI", &db.uri)
@@ -127,6 +127,17 @@ impl Baton {
         self.ready().await;
     }
 
+    /// What the system says of its memory (`VmRSS`, `VmHWM`), in kB.
+    pub fn memory(&self, what: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        status
+            .expect("a running child")
+            .lines()
+            .find_map(|line| line.strip_prefix(what)?.strip_prefix(':'))
+            .and_then(|value| value.trim().strip_suffix("kB")?.trim().parse().ok())
+            .expect("a size in kB")
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -146,6 +157,11 @@ impl Baton {
         let status = head.split(' ').nth(1)?.parse().ok()?;
         Some((status, body.to_owned()))
     }
+}
+
+/// The program; another build of it where the environment names one, to be measured.
+fn program() -> String {
+    std::env::var("BATON_UNDER_TEST").unwrap_or_else(|_| env!("CARGO_BIN_EXE_baton").to_owned())
 }
 
 impl Drop for Baton {

@@ -103,6 +103,18 @@ impl LibreChat {
         token.as_str().expect("a token").to_owned()
     }
 
+    /// A token with these claims, signed as LibreChat signs.
+    pub async fn signed(&self, claims: Document) -> String {
+        self.forged(claims, "HS256", JWT_SECRET).await
+    }
+
+    /// A token with these claims, of another algorithm or secret.
+    pub async fn forged(&self, claims: Document, algorithm: &str, secret: &str) -> String {
+        let what = doc! { "claims": claims, "algorithm": algorithm, "secret": secret };
+        let token = self.make("token", [what.into()]).await;
+        token.as_str().expect("a token").to_owned()
+    }
+
     pub(super) async fn step(&self, step: &str, arguments: impl IntoIterator<Item = Bson>) -> Bson {
         self.ask(doc! { "step": step, "args": list(arguments) })
             .await

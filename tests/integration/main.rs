@@ -17,7 +17,10 @@ mod harness;
 
 mod access;
 mod check;
+mod dispatch;
+mod faults;
 mod handoffs;
+mod http;
 mod librechat;
 mod mcp;
 mod mongod;
@@ -25,5 +28,6 @@ mod orders;
 mod real_calls;
 mod recordings;
 mod replay;
+mod specs;
 mod stream;
 mod switches;

@@ -1,5 +1,7 @@
 // Users, agents and who may see which, made by LibreChat's own functions.
 
+import jwt from 'jsonwebtoken';
+
 /** `PermissionBits` of librechat-data-provider: what an editor of an agent has. */
 export const VIEW = 1;
 export const EDIT = 2;
@@ -28,6 +30,11 @@ export function peopleOf({ mongoose, methods }) {
       const id = rest.id ?? `agent_${name.replace(/\W/g, '')}${new ObjectId()}`;
       const agent = { provider: 'openAI', model: 'gpt-4o', ...rest, id, name, author: new ObjectId(author) };
       return methods.createAgent(agent);
+    },
+
+    /** A token with any claims, algorithm and secret, made by the library that LibreChat has. */
+    async token({ claims, algorithm = 'HS256', secret = process.env.JWT_SECRET }) {
+      return jwt.sign(claims, algorithm === 'none' ? null : secret, { algorithm, noTimestamp: true });
     },
 
     /** Lets a user, a group, a role or everybody see an agent. */

@@ -3,7 +3,7 @@
 use mongodb::bson::doc;
 use serde_json::json;
 
-use super::Scene;
+use super::{Scene, text};
 use crate::harness::{Request, Turn, uuid};
 
 #[tokio::test]
@@ -13,16 +13,16 @@ async fn a_choice_at_rest_is_in_force_and_settled_at_once() {
     let before = turn.document(&s.db).await.unwrap();
     s.chosen(&turn, &s.b).await;
     let mut after = turn.document(&s.db).await.unwrap();
-    assert_eq!(after.get_str("agent_id"), Ok(s.b.id.as_str()));
+    assert_eq!(text(&after, "agent_id"), s.b.id.as_str());
     after.insert("agent_id", s.a.id.as_str());
     assert_eq!(after, before, "nothing but the agent is changed");
     let records = s.records(&turn).await;
     assert_eq!(records.len(), 1);
     let record = &records[0];
-    assert_eq!(record.get_str("origin"), Ok("api"));
-    assert_eq!(record.get_str("status"), Ok("settled"));
-    assert_eq!(record.get_str("from_agent"), Ok(s.a.id.as_str()));
-    assert_eq!(record.get_str("to_agent"), Ok(s.b.id.as_str()));
+    assert_eq!(text(&record, "origin"), "api");
+    assert_eq!(text(&record, "status"), "settled");
+    assert_eq!(text(&record, "from_agent"), s.a.id.as_str());
+    assert_eq!(text(&record, "to_agent"), s.b.id.as_str());
     assert!(record.get_datetime("applied_at").is_ok(), "{record:#?}");
     assert!(record.get_datetime("closed_at").is_ok());
 }
@@ -115,7 +115,10 @@ async fn an_agent_that_the_user_may_not_view_is_as_one_that_does_not_exist() {
     let hidden = s.librechat.agent(&other, "Hidden").await;
     let mut missing = hidden.clone();
     missing.id = format!("agent_{}", uuid());
-    let [hidden, missing] = [s.choose(&turn, &hidden).await, s.choose(&turn, &missing).await];
+    let [hidden, missing] = [
+        s.choose(&turn, &hidden).await,
+        s.choose(&turn, &missing).await,
+    ];
     assert_eq!(hidden.status, 422);
     assert_eq!((hidden.status, hidden.text), (missing.status, missing.text));
     assert!(s.records(&turn).await.is_empty());
@@ -125,13 +128,21 @@ async fn an_agent_that_the_user_may_not_view_is_as_one_that_does_not_exist() {
 async fn the_operators_list_holds_for_the_user_too() {
     let s = Scene::new().await;
     let allow = format!("{}={}", s.a.id, s.b.id);
-    let s = Scene { baton: limited(&s, &allow).await, ..s };
+    let s = Scene {
+        baton: limited(&s, &allow).await,
+        ..s
+    };
     let turn = s.conversation().await;
     let answer = s.choose(&turn, &s.c).await;
     assert_eq!(answer.status, 403, "{answer:?}");
     assert!(answer.error().contains("operator"));
     s.chosen(&turn, &s.b).await;
-    assert_eq!(s.choose(&turn, &s.a).await.status, 403, "from B nothing is allowed");
+    s.chosen(&turn, &s.b).await;
+    assert_eq!(
+        s.choose(&turn, &s.a).await.status,
+        403,
+        "from B nothing is allowed"
+    );
     s.names(&turn, &s.b).await;
 }
 
