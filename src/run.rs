@@ -43,8 +43,10 @@ const BACKLOG: u32 = 4096;
 const QUEUE: usize = 256;
 
 /// After a signal, work that waits for MongoDB is given up this much later, to be taken up by the
-/// next start. Less than [`crate::lifecycle::DRAIN`].
+/// next start; and a while after that nothing is waited for. Together less than
+/// [`crate::lifecycle::DRAIN`].
 const PATIENCE: Duration = Duration::from_secs(5);
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The sockets, bound before anything else begins: an address that is taken is found at once.
 #[derive(Debug)]
@@ -256,7 +258,8 @@ async fn keep_switches(
         stop.cancelled().await;
         tokio::time::sleep(PATIENCE).await;
         abandon.cancel();
-        std::future::pending::<()>().await;
+        // The feed may be waiting for an answer that does not come.
+        tokio::time::sleep(FAREWELL).await;
     };
     let (read, worked) = tokio::select! {
         outcomes = async { tokio::join!(run_feed, run_reconciler) } => outcomes,

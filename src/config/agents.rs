@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use ::config::Value;
+
 use super::layers::Layers;
 use super::parse;
 use super::problem::Complaint;
-use super::value::Value;
 use crate::aliases::read_file;
 use crate::librechat::AgentId;
 
@@ -30,7 +31,7 @@ impl Agents {
 
 fn aliases(value: Value) -> Result<BTreeMap<String, AgentId>, Complaint> {
     let mut aliases = BTreeMap::new();
-    for (name, agent) in value.pairs()? {
+    for (name, agent) in parse::pairs(value)? {
         let name = name.trim().to_owned();
         if name.is_empty() || name == "*" {
             return Err(Complaint::new(
@@ -44,7 +45,7 @@ fn aliases(value: Value) -> Result<BTreeMap<String, AgentId>, Complaint> {
 }
 
 fn file(value: Value) -> Result<PathBuf, Complaint> {
-    let path = PathBuf::from(value.string()?);
+    let path = PathBuf::from(parse::string(value)?);
     match read_file(&path) {
         Ok(_) => Ok(path),
         Err(error) => Err(Complaint::new(

@@ -1,13 +1,10 @@
-//! The layer of environment variables.
+//! The layer of environment variables, and of the files that they name.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
 
-use super::layers::{Entry, Layers};
-use super::problem::{Complaint, Origin, Problem};
-use super::value::Value;
+use super::problem::{Complaint, Problem};
 
 const PREFIX: &str = "BATON__";
 const FILE: &str = "_FILE";
@@ -21,34 +18,43 @@ const SECRETS: [(&str, Option<&str>); 4] = [
     ("metrics.token", None),
 ];
 
-/// Adds the settings of an environment.
-pub(super) fn read(layers: &mut Layers, variables: impl IntoIterator<Item = (OsString, OsString)>) {
-    let mut ours = ours(layers, variables);
+/// What an environment says of a key.
+pub(super) struct Setting {
+    pub(super) key: String,
+    /// The variable, and the file that it names.
+    pub(super) place: String,
+    pub(super) text: String,
+}
+
+/// The settings of an environment.
+pub(super) fn settings(
+    variables: impl IntoIterator<Item = (OsString, OsString)>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Setting> {
+    let mut ours = ours(variables, problems);
+    let mut settings = Vec::new();
     for (key, alias) in SECRETS {
-        let own = variable(key);
-        let theirs = alias.and_then(|alias| secret(layers, &mut ours, key, alias));
         // Baton's own form wins, and then LibreChat's file is not even opened.
-        let chosen = secret(layers, &mut ours, key, &own).or(theirs);
-        if let Some(source) = chosen.and_then(|source| source.read(layers, key)) {
-            layers.entries.insert(key.to_owned(), source);
-        }
+        let names = [Some(variable(key)), alias.map(str::to_owned)];
+        settings.extend(
+            (names.iter().flatten()).find_map(|name| secret(&mut ours, problems, key, name)),
+        );
     }
-    for (name, value) in ours {
-        let Some(key) = name.strip_prefix(PREFIX) else {
-            continue;
-        };
-        let entry = Entry {
-            value: Value::Untyped(value),
-            origin: Origin::Variable(name.clone()),
-        };
+    settings.extend(ours.into_iter().filter_map(|(name, text)| {
+        let key = name.strip_prefix(PREFIX)?;
         // A name in lower case is no key: it stays as it is and is reported as unknown.
         let key = if key.chars().any(|c| c.is_ascii_lowercase()) {
-            name
+            name.clone()
         } else {
             key.replace("__", ".").to_ascii_lowercase()
         };
-        layers.entries.insert(key, entry);
-    }
+        Some(Setting {
+            key,
+            place: name,
+            text,
+        })
+    }));
+    settings
 }
 
 /// The variable of a key: `BATON__SWITCH__GUARD` for `switch.guard`.
@@ -58,8 +64,8 @@ pub(super) fn variable(key: &str) -> String {
 
 /// The variables that concern Baton, by name. An empty one is as if it were not set.
 fn ours(
-    layers: &mut Layers,
     variables: impl IntoIterator<Item = (OsString, OsString)>,
+    problems: &mut Vec<Problem>,
 ) -> BTreeMap<String, String> {
     let concerns = |name: &str| {
         let stem = name.strip_suffix(FILE).unwrap_or(name);
@@ -75,9 +81,9 @@ fn ours(
             Ok(value) => {
                 found.insert(name.to_owned(), value);
             }
-            Err(_) => layers.problems.push(Problem {
+            Err(_) => problems.push(Problem {
                 key: String::new(),
-                origin: Some(Origin::Variable(name.to_owned())),
+                place: Some(name.to_owned()),
                 complaint: Complaint::new("not UTF-8", "give text in UTF-8"),
             }),
         }
@@ -85,80 +91,51 @@ fn ours(
     found
 }
 
-enum Source {
-    Value { variable: String, value: String },
-    File { variable: String, path: PathBuf },
-}
-
 /// Takes the variable `name` or `name_FILE`.
 fn secret(
-    layers: &mut Layers,
     ours: &mut BTreeMap<String, String>,
+    problems: &mut Vec<Problem>,
     key: &str,
     name: &str,
-) -> Option<Source> {
+) -> Option<Setting> {
     let file_name = format!("{name}{FILE}");
-    match (ours.remove(name), ours.remove(&file_name)) {
+    let (place, text) = match (ours.remove(name), ours.remove(&file_name)) {
+        (None, None) => return None,
+        (Some(text), None) => (name.to_owned(), Ok(text)),
+        (None, Some(path)) => (format!("{file_name} ({path})"), content(&path)),
         (Some(_), Some(_)) => {
-            layers.problems.push(Problem {
-                key: key.to_owned(),
-                origin: Some(Origin::Variable(name.to_owned())),
-                complaint: Complaint::new(
-                    format!("{file_name} is set too"),
-                    "unset one of the two",
-                ),
+            let found = format!("{file_name} is set too");
+            let complaint = Complaint::new(found, "unset one of the two");
+            (name.to_owned(), Err(complaint))
+        }
+    };
+    let key = key.to_owned();
+    match text {
+        Ok(text) => Some(Setting { key, place, text }),
+        Err(complaint) => {
+            let place = Some(place);
+            problems.push(Problem {
+                key,
+                place,
+                complaint,
             });
-            layers.broken.push(key.to_owned());
             None
         }
-        (Some(value), None) => Some(Source::Value {
-            variable: name.to_owned(),
-            value,
-        }),
-        (None, Some(path)) => Some(Source::File {
-            variable: file_name,
-            path: path.into(),
-        }),
-        (None, None) => None,
     }
 }
 
-impl Source {
-    fn read(self, layers: &mut Layers, key: &str) -> Option<Entry> {
-        let (variable, path) = match self {
-            Self::Value { variable, value } => {
-                return Some(Entry {
-                    value: Value::Untyped(value),
-                    origin: Origin::Variable(variable),
-                });
-            }
-            Self::File { variable, path } => (variable, path),
-        };
-        let text = fs::read_to_string(&path);
-        let origin = Origin::SecretFile { variable, path };
-        let complaint = match text {
-            Ok(text) if text.trim().is_empty() => {
-                Complaint::new("the file is empty", "write the secret to it")
-            }
-            Ok(text) => {
-                // Editors and `echo` end a file with a newline that is no part of the secret.
-                let value = text.trim_end_matches(['\r', '\n']).to_owned();
-                return Some(Entry {
-                    value: Value::Untyped(value),
-                    origin,
-                });
-            }
-            Err(error) => Complaint::new(
-                format!("cannot read the file: {error}"),
-                "name a file of text that this user may read",
-            ),
-        };
-        layers.problems.push(Problem {
-            key: key.to_owned(),
-            origin: Some(origin),
-            complaint,
-        });
-        layers.broken.push(key.to_owned());
-        None
+/// The secret in a file.
+fn content(path: &str) -> Result<String, Complaint> {
+    match fs::read_to_string(path) {
+        Ok(text) if text.trim().is_empty() => Err(Complaint::new(
+            "the file is empty",
+            "write the secret to it",
+        )),
+        // Editors and `echo` end a file with a newline that is no part of the secret.
+        Ok(text) => Ok(text.trim_end_matches(['\r', '\n']).to_owned()),
+        Err(error) => Err(Complaint::new(
+            format!("cannot read the file: {error}"),
+            "name a file of text that this user may read",
+        )),
     }
 }

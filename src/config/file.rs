@@ -1,30 +1,28 @@
-//! The layer of `config.toml`.
+//! Where the keys of `config.toml` are: the crate `config` reads their values, but keeps no lines.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::layers::{Entry, Layers};
-use super::problem::{Complaint, ConfigError, Origin, Problem};
-use super::value::Value;
+use super::problem::{Complaint, ConfigError, Problem};
 
-/// Adds the settings of a TOML text. `path` only names it in errors.
+/// The dotted keys of a TOML text, each with its place. An empty section is `section.`, as long as
+/// nothing is in it. `path` only names the text.
 ///
-/// A text that is no TOML adds nothing and fails at once: half a file would only bring complaints
+/// A text that is no TOML has none and fails at once: half a file would only bring complaints
 /// about the other half.
-pub(super) fn read(layers: &mut Layers, path: &Path, text: &str) -> Result<(), ConfigError> {
+pub(super) fn keys(path: &Path, text: &str) -> Result<Vec<(String, String)>, ConfigError> {
     let (document, errors) = DeTable::parse_recoverable(text);
-    let at = |offset: usize| Origin::File {
-        path: path.to_owned(),
-        line: line_of(text, offset),
+    let at = |offset: usize| {
+        let before = text.as_bytes().iter().take(offset);
+        let line = before.filter(|byte| **byte == b'\n').count() + 1;
+        format!("{}:{line}", path.display())
     };
     // Only the parser's own words: the line itself may hold a secret.
     let problems: Vec<_> = (errors.iter())
         .map(|error| Problem {
             key: String::new(),
-            origin: Some(at(error.span().map_or(0, |span| span.start))),
+            place: Some(at(error.span().map_or(0, |span| span.start))),
             complaint: Complaint::new(
                 format!("not TOML: {}", error.message()),
                 "see https://toml.io for the syntax",
@@ -34,48 +32,18 @@ pub(super) fn read(layers: &mut Layers, path: &Path, text: &str) -> Result<(), C
     if !problems.is_empty() {
         return Err(ConfigError { problems });
     }
+    let mut keys = Vec::new();
     for (section, body) in document.get_ref() {
         let name = section.get_ref();
-        let origin = at(section.span().start);
-        let DeValue::Table(table) = body.get_ref() else {
-            let value = convert(body);
-            layers
-                .entries
-                .insert(name.to_string(), Entry { value, origin });
-            continue;
-        };
-        layers.sections.push((name.to_string(), origin));
-        for (key, value) in table {
-            let entry = Entry {
-                value: convert(value),
-                origin: at(key.span().start),
-            };
-            layers
-                .entries
-                .insert(format!("{name}.{}", key.get_ref()), entry);
+        let place = at(section.span().start);
+        match body.get_ref() {
+            DeValue::Table(table) if table.is_empty() => keys.push((format!("{name}."), place)),
+            DeValue::Table(table) => keys.extend(
+                (table.keys())
+                    .map(|key| (format!("{name}.{}", key.get_ref()), at(key.span().start))),
+            ),
+            _ => keys.push((name.to_string(), place)),
         }
     }
-    Ok(())
-}
-
-fn convert(value: &Spanned<DeValue<'_>>) -> Value {
-    match value.get_ref() {
-        DeValue::String(text) => Value::String(text.to_string()),
-        DeValue::Boolean(value) => Value::Boolean(*value),
-        DeValue::Integer(_) => Value::Other("an integer"),
-        DeValue::Float(_) => Value::Other("a float"),
-        DeValue::Datetime(_) => Value::Other("a date"),
-        DeValue::Array(items) => Value::List(items.iter().map(convert).collect()),
-        DeValue::Table(table) => Value::Table(
-            table
-                .iter()
-                .map(|(key, value)| (key.get_ref().to_string(), convert(value)))
-                .collect::<BTreeMap<_, _>>(),
-        ),
-    }
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    let before = text.as_bytes().iter().take(offset);
-    before.filter(|byte| **byte == b'\n').count() + 1
+    Ok(keys)
 }

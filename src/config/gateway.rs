@@ -3,7 +3,7 @@
 use super::http::Ops;
 use super::layers::Layers;
 use super::librechat::LibreChat;
-use super::value::Value;
+use super::parse;
 
 /// `[gateway]`: Baton in front of LibreChat.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Gateway {
 
 impl Gateway {
     pub(super) fn read(layers: &mut Layers, librechat: &LibreChat, ops: &Ops) -> Self {
-        let enabled = layers.or("gateway.enabled", false, Value::boolean);
+        let enabled = layers.or("gateway.enabled", false, parse::boolean);
         if enabled {
             librechat.require_url(layers, "the gateway has to know where to go");
             if ops.listen.is_none() {

@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use ::config::Value;
 use axum::http::{HeaderValue, Uri};
 use ipnet::IpNet;
 
 use super::layers::Layers;
 use super::parse;
 use super::problem::Complaint;
-use super::value::Value;
 
 /// `[http]`: the public address.
 #[derive(Clone, Debug)]
@@ -142,7 +142,7 @@ fn networks(value: Value) -> Result<Vec<IpNet>, Complaint> {
                 )
             })
     };
-    value.strings()?.into_iter().map(network).collect()
+    parse::strings(value)?.into_iter().map(network).collect()
 }
 
 /// Origins as browsers send them: scheme, host and port, nothing after.
@@ -166,5 +166,5 @@ fn origins(value: Value) -> Result<Vec<HeaderValue>, Complaint> {
                 )
             })
     };
-    value.strings()?.into_iter().map(origin).collect()
+    parse::strings(value)?.into_iter().map(origin).collect()
 }

@@ -1,50 +1,73 @@
 //! The layers put over one another, and the way from them to typed settings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
 
-use super::environment;
-use super::problem::{Complaint, ConfigError, Origin, Problem};
-use super::value::Value;
+use ::config::{Config, Environment, File, FileFormat, Map, Value, ValueKind};
 
-/// A value and where it is from.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) value: Value,
-    pub(super) origin: Origin,
-}
+use super::problem::{Complaint, ConfigError, Problem};
+use super::{environment, file};
 
-/// All that was given, by dotted key. A later layer replaces an earlier one's entry.
+/// All that was given.
 ///
-/// Each section takes its keys out; what is left in the end is unknown. So a key is written down
+/// Each section asks for its keys; what no section asked for is unknown. So a key is written down
 /// once, where it is read, and problems are collected on the way: the whole of them is reported.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Layers {
-    pub(super) entries: BTreeMap<String, Entry>,
-    /// The sections of the file, empty ones included.
-    pub(super) sections: Vec<(String, Origin)>,
-    /// Keys that were given, but could not be read: a problem says so already.
-    pub(super) broken: Vec<String>,
-    pub(super) problems: Vec<Problem>,
+    /// The values, a later layer's over an earlier one's.
+    values: Config,
+    /// Each key that was given, with its place, layer by layer.
+    pub(super) given: Vec<(String, String)>,
     /// The keys that sections have asked for so far.
     pub(super) known: BTreeSet<&'static str>,
-    origins: BTreeMap<&'static str, Origin>,
+    problems: Vec<Problem>,
 }
 
 impl Layers {
-    /// Takes a key, where it is given and right.
+    /// Puts an environment over the text of a file.
+    pub(super) fn new(
+        path: &Path,
+        text: &str,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, ConfigError> {
+        let mut layers = Self {
+            given: file::keys(path, text)?,
+            ..Self::default()
+        };
+        let mut texts = Map::new();
+        for setting in environment::settings(variables, &mut layers.problems) {
+            layers.given.push((setting.key.clone(), setting.place));
+            texts.insert(setting.key, setting.text);
+        }
+        layers.values = Config::builder()
+            .add_source(File::from_str(text, FileFormat::Toml))
+            .add_source(Environment::default().source(Some(texts)))
+            .build()
+            // The text is TOML by now, so this is a number out of range.
+            .map_err(|error| Problem {
+                key: String::new(),
+                place: Some(path.display().to_string()),
+                complaint: Complaint::new(error, "give text in quotes, true or false"),
+            })?;
+        Ok(layers)
+    }
+
+    /// Takes a key, where it is given and right. An empty text is as if the key were not there:
+    /// Compose and Helm set variables to nothing where there is nothing to say.
     pub(super) fn optional<T>(
         &mut self,
         key: &'static str,
         parse: impl FnOnce(Value) -> Result<T, Complaint>,
     ) -> Option<T> {
         self.known.insert(key);
-        let entry = self.entries.remove(key)?;
-        self.origins.insert(key, entry.origin);
-        if entry.value.is_blank() {
-            self.origins.remove(key);
+        // By its table, because `Config::get` would lose the origin.
+        let (section, name) = key.split_once('.')?;
+        let value = self.values.get_table(section).ok()?.remove(name)?;
+        if matches!(&value.kind, ValueKind::String(text) if text.trim().is_empty()) {
             return None;
         }
-        match parse(entry.value) {
+        match parse(value) {
             Ok(value) => Some(value),
             Err(complaint) => {
                 self.complain(key, complaint);
@@ -65,17 +88,17 @@ impl Layers {
 
     /// Reports a problem with a key, at the place where its value is from.
     pub(super) fn complain(&mut self, key: &'static str, complaint: Complaint) {
+        let given = self.given.iter().rfind(|(given, _)| given == key);
         self.problems.push(Problem {
             key: key.to_owned(),
-            origin: self.origins.get(key).cloned(),
+            place: given.map(|(_, place)| place.clone()),
             complaint,
         });
     }
 
     /// Reports that `key` is needed and not there; silent where it is there, but wrong.
     pub(super) fn require(&mut self, key: &'static str, why: &str, example: &str) {
-        let reported = self.problems.iter().any(|problem| problem.key == key);
-        if !reported && !self.broken.iter().any(|broken| broken == key) {
+        if !self.problems.iter().any(|problem| problem.key == key) {
             let mend = format!(
                 "{why}: set it in config.toml or as {}, as in {example}",
                 environment::variable(key)
@@ -84,18 +107,18 @@ impl Layers {
         }
     }
 
-    /// Ends the reading: what no section took is unknown.
+    /// Ends the reading: what no section asked for is unknown.
     pub(super) fn finish(mut self) -> Result<(), ConfigError> {
-        for (name, origin) in std::mem::take(&mut self.sections) {
-            let prefix = format!("{name}.");
-            let known = self.known.iter().any(|key| key.starts_with(&prefix));
-            let reported = self.entries.keys().any(|key| key.starts_with(&prefix));
-            if !known && !reported {
-                self.unknown(name, origin);
+        for (key, place) in std::mem::take(&mut self.given) {
+            let known =
+                |known: &&str| *known == key || key.ends_with('.') && known.starts_with(&key);
+            if !self.known.iter().any(known) {
+                self.problems.push(Problem {
+                    complaint: self.unknown(&key),
+                    key: key.trim_end_matches('.').to_owned(),
+                    place: Some(place),
+                });
             }
-        }
-        for (key, entry) in std::mem::take(&mut self.entries) {
-            self.unknown(key, entry.origin);
         }
         if self.problems.is_empty() {
             Ok(())
@@ -106,27 +129,20 @@ impl Layers {
         }
     }
 
-    fn unknown(&mut self, key: String, origin: Origin) {
+    fn unknown(&self, key: &str) -> Complaint {
         let section = key.split_once('.').map_or("", |(section, _)| section);
-        let siblings: Vec<_> = (self.known.iter())
-            .filter_map(|known| known.split_once('.'))
+        let known = || self.known.iter().filter_map(|known| known.split_once('.'));
+        let siblings: Vec<_> = known()
             .filter(|(of, _)| *of == section)
             .map(|(_, name)| name)
             .collect();
         let mend = if siblings.is_empty() {
-            let sections: BTreeSet<_> = (self.known.iter())
-                .filter_map(|known| known.split_once('.'))
-                .map(|(section, _)| section)
-                .collect();
+            let sections: BTreeSet<_> = known().map(|(section, _)| section).collect();
             let sections: Vec<_> = sections.into_iter().collect();
             format!("remove it; the sections are {}", sections.join(", "))
         } else {
             format!("remove it; {section} has {}", siblings.join(", "))
         };
-        self.problems.push(Problem {
-            key,
-            origin: Some(origin),
-            complaint: Complaint::new("no such key", mend),
-        });
+        Complaint::new("no such key", mend)
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use ::config::Value;
 use axum::http::Uri;
 
 use super::layers::Layers;
 use super::parse;
 use super::problem::Complaint;
-use super::value::Value;
 
 /// `[librechat]`: LibreChat itself.
 #[derive(Clone, Debug)]
@@ -54,5 +54,5 @@ fn url(value: Value) -> Result<Uri, Complaint> {
 }
 
 fn path(value: Value) -> Result<PathBuf, Complaint> {
-    value.string().map(PathBuf::from)
+    parse::string(value).map(PathBuf::from)
 }

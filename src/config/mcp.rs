@@ -1,5 +1,6 @@
 //! `[mcp]`: Baton as an MCP server.
 
+use ::config::Value;
 use axum::http::uri::Authority;
 
 use super::layers::Layers;
@@ -7,7 +8,6 @@ use super::parse;
 use super::problem::Complaint;
 use super::secret::Secret;
 use super::switch;
-use super::value::Value;
 
 /// The least length of a token that guards a port by itself.
 const TOKEN_LENGTH: usize = 32;
@@ -50,7 +50,7 @@ impl Mcp {
 }
 
 fn hosts(value: Value) -> Result<Vec<String>, Complaint> {
-    let hosts = value.strings()?;
+    let hosts = parse::strings(value)?;
     match hosts.iter().find(|host| host.parse::<Authority>().is_err()) {
         None => Ok(hosts),
         Some(host) => Err(Complaint::new(

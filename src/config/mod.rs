@@ -20,7 +20,6 @@ mod problem;
 mod secret;
 mod state;
 mod switch;
-mod value;
 
 use std::ffi::OsString;
 use std::fs;
@@ -40,7 +39,7 @@ pub use log::{Log, LogFormat};
 pub use mcp::Mcp;
 pub use metrics::Metrics;
 pub use mongodb::Mongodb;
-pub use problem::{Complaint, ConfigError, Origin, Problem};
+pub use problem::{Complaint, ConfigError, Problem};
 pub use secret::Secret;
 pub use state::State;
 pub use switch::Switch;
@@ -99,13 +98,13 @@ impl Settings {
                     format!("cannot read {}: {error}", path.display()),
                     "name a file that this user may read, with --config",
                 );
-                return Err(ConfigError {
-                    problems: vec![Problem {
-                        key: String::new(),
-                        origin: None,
-                        complaint,
-                    }],
-                });
+                let (key, place) = (String::new(), None);
+                return Err(Problem {
+                    key,
+                    place,
+                    complaint,
+                }
+                .into());
             }
         };
         Self::from_layers(path, &text, variables)
@@ -125,9 +124,7 @@ impl Settings {
         text: &str,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, ConfigError> {
-        let mut layers = Layers::default();
-        file::read(&mut layers, path, text)?;
-        environment::read(&mut layers, variables);
+        let mut layers = Layers::new(path, text, variables)?;
         let settings = Self::take(&mut layers);
         layers.finish().map(|()| settings)
     }

@@ -1,5 +1,6 @@
 //! `[mongodb]`: where LibreChat's data is.
 
+use ::config::Value;
 use mongodb::error::ErrorKind;
 use mongodb::options::ConnectionString;
 
@@ -7,7 +8,6 @@ use super::layers::Layers;
 use super::parse;
 use super::problem::Complaint;
 use super::secret::Secret;
-use super::value::Value;
 
 /// The database of Node's driver, and so of LibreChat, where the URI names none.
 const UNNAMED: &str = "test";

@@ -1,20 +1,101 @@
 //! Types that more than one key has.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use ::config::{Value, ValueKind};
+
 use super::problem::Complaint;
 use super::secret::Secret;
-use super::value::Value;
 use crate::librechat::AgentId;
 
+/// Text that has no type of its own, because a variable or a secret's file gave it. Of the
+/// sources the environment alone tells an origin; what the file says has the type that it has there.
+fn untyped(value: &Value) -> Option<&str> {
+    match &value.kind {
+        ValueKind::String(text) if value.origin().is_some() => Some(text),
+        _ => None,
+    }
+}
+
+/// The complaint that a value has another type. It names the type and not the value, which may be
+/// a secret.
+fn is_not(kind: &ValueKind, wanted: &str) -> Complaint {
+    let found = match kind {
+        ValueKind::String(_) => "a string",
+        ValueKind::Boolean(_) => "a boolean",
+        ValueKind::Array(_) => "a list",
+        ValueKind::Table(_) => "a table",
+        ValueKind::Float(_) => "a float",
+        _ => "an integer",
+    };
+    Complaint::new(format!("found {found}"), format!("give {wanted}"))
+}
+
+pub(super) fn string(value: Value) -> Result<String, Complaint> {
+    match value.kind {
+        ValueKind::String(text) => Ok(text),
+        other => Err(is_not(&other, "a string in quotes")),
+    }
+}
+
+pub(super) fn boolean(value: Value) -> Result<bool, Complaint> {
+    if let Some(text) = untyped(&value).map(str::trim) {
+        let wrong = |_| Complaint::new(format!("found {text:?}"), "give true or false");
+        return text.parse().map_err(wrong);
+    }
+    match value.kind {
+        ValueKind::Boolean(value) => Ok(value),
+        other => Err(is_not(&other, "true or false, without quotes")),
+    }
+}
+
+/// A list of strings; in the environment separated by commas.
+pub(super) fn strings(value: Value) -> Result<Vec<String>, Complaint> {
+    if let Some(text) = untyped(&value) {
+        let items = text.split(',').map(str::trim);
+        let items = items.filter(|item| !item.is_empty());
+        return Ok(items.map(str::to_owned).collect());
+    }
+    match value.kind {
+        ValueKind::Array(items) => (items.into_iter())
+            .map(|item| match item.kind {
+                ValueKind::String(text) => Ok(text),
+                other => Err(is_not(&other, "strings alone in the list")),
+            })
+            .collect(),
+        other => Err(is_not(&other, "a list, as in [\"one\", \"two\"]")),
+    }
+}
+
+/// Pairs of a name and a value; in the environment `name=value`, separated by commas.
+pub(super) fn pairs(value: Value) -> Result<Vec<(String, Value)>, Complaint> {
+    if untyped(&value).is_some() {
+        let pair = |pair: String| match pair.split_once('=') {
+            Some((name, value)) => Ok((name.trim().to_owned(), value.trim().into())),
+            None => Err(Complaint::new(
+                format!("found {pair:?}"),
+                "give pairs separated by commas, as in one=two,one=three",
+            )),
+        };
+        return strings(value)?.into_iter().map(pair).collect();
+    }
+    match value.kind {
+        // In order, so that the same file brings the same complaint.
+        ValueKind::Table(table) => Ok(BTreeMap::from_iter(table).into_iter().collect()),
+        other => Err(is_not(&other, "a table, as in { one = \"two\" }")),
+    }
+}
+
+/// Text without the blanks around it.
 pub(super) fn text(value: Value) -> Result<String, Complaint> {
-    Ok(value.string()?.trim().to_owned())
+    Ok(string(value)?.trim().to_owned())
 }
 
 pub(super) fn secret(value: Value) -> Result<Secret, Complaint> {
-    value.string().map(Secret::from)
+    string(value).map(Secret::from)
 }
 
 pub(super) fn duration(

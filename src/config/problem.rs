@@ -1,56 +1,25 @@
 //! What is wrong with a configuration, where, and how to mend it.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use thiserror::Error;
-
-/// Where a value comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// A line of the configuration file, counted from one.
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The line.
-        line: usize,
-    },
-    /// An environment variable.
-    Variable(String),
-    /// The file that an environment variable (`…_FILE`) names.
-    SecretFile {
-        /// The variable.
-        variable: String,
-        /// The file.
-        path: PathBuf,
-    },
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Self::Variable(name) => f.write_str(name),
-            Self::SecretFile { variable, path } => write!(f, "{variable} ({})", path.display()),
-        }
-    }
-}
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The dotted key, as in `switch.guard`; empty where it is the file as a whole.
     pub key: String,
-    /// Where the value comes from; `None` where there is none.
-    pub origin: Option<Origin>,
+    /// Where the value comes from: a line of the file, a variable, or the file that a variable
+    /// names; `None` where there is none.
+    pub place: Option<String>,
     /// What was found, and how to mend it.
     pub complaint: Complaint,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(origin) = &self.origin {
-            write!(f, "{origin}: ")?;
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
         }
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
@@ -87,6 +56,14 @@ impl fmt::Display for Complaint {
 pub struct ConfigError {
     /// Never empty.
     pub problems: Vec<Problem>,
+}
+
+impl From<Problem> for ConfigError {
+    fn from(problem: Problem) -> Self {
+        Self {
+            problems: vec![problem],
+        }
+    }
 }
 
 impl fmt::Display for ConfigError {

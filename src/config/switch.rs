@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ::config::{Value, ValueKind};
+
 use super::layers::Layers;
 use super::parse;
 use super::problem::Complaint;
-use super::value::Value;
 use crate::librechat::AgentId;
 use crate::switch::policy::Brake;
 
@@ -40,7 +41,7 @@ impl Switch {
         let switch = Self {
             servers: layers.or("switch.servers", Vec::new(), names),
             tools: layers.or("switch.tools", vec!["switch_agent".to_owned()], tools),
-            native_handoffs: layers.or("switch.native_handoffs", false, Value::boolean),
+            native_handoffs: layers.or("switch.native_handoffs", false, parse::boolean),
             // Shorter than a minute, and LibreChat's retries would outlast it; much longer than a
             // day, and an old message edited today would count as a new switch.
             guard: layers.or("switch.guard", HOUR, parse::duration(MINUTE..=7 * DAY)),
@@ -73,7 +74,7 @@ pub(super) fn named(name: &str) -> Result<(), Complaint> {
 }
 
 fn names(value: Value) -> Result<Vec<String>, Complaint> {
-    let names = value.strings()?;
+    let names = parse::strings(value)?;
     names.iter().try_for_each(|name| named(name))?;
     Ok(names)
 }
@@ -97,10 +98,10 @@ fn tools(value: Value) -> Result<Vec<String>, Complaint> {
 
 fn allow(value: Value) -> Result<BTreeMap<String, Vec<String>>, Complaint> {
     let mut allow: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for (from, to) in value.pairs()? {
-        let to = match to {
-            Value::String(one) => vec![one],
-            list => list.strings()?,
+    for (from, to) in parse::pairs(value)? {
+        let to = match to.kind {
+            ValueKind::String(one) => vec![one],
+            list => parse::strings(list.into())?,
         };
         let targets = allow.entry(reference(&from)?).or_default();
         for target in to {
@@ -142,7 +143,7 @@ fn brake(value: Value) -> Result<Brake, Complaint> {
 
 fn specs(value: Value) -> Result<BTreeMap<AgentId, String>, Complaint> {
     let mut specs = BTreeMap::new();
-    for (agent, spec) in value.pairs()? {
+    for (agent, spec) in parse::pairs(value)? {
         let spec = parse::text(spec)?;
         if spec.is_empty() {
             return Err(Complaint::new(

@@ -61,9 +61,8 @@ fn the_reference_holds_the_defaults() {
 
 #[test]
 fn the_reference_lists_every_key() {
-    let mut layers = Layers::default();
-    file::read(&mut layers, Path::new("config.toml"), &uncommented()).unwrap();
-    let listed: BTreeSet<String> = layers.entries.keys().cloned().collect();
+    let mut layers = Layers::new(Path::new("config.toml"), &uncommented(), []).unwrap();
+    let listed: BTreeSet<String> = layers.given.iter().map(|(key, _)| key.clone()).collect();
     Settings::take(&mut layers);
     let known = layers.known.iter().map(ToString::to_string).collect();
     assert_eq!(listed, known);

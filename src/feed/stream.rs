@@ -189,7 +189,8 @@ impl Feed {
         stop: &CancellationToken,
         backoff: &mut Backoff,
     ) -> Result<Ended, Error> {
-        let mut cursor = self.open().await?;
+        let opened = tokio::time::timeout(DEAD_AFTER, self.open()).await;
+        let mut cursor = opened.map_err(|_| silent())??;
         let mut first = true;
         loop {
             let batch = tokio::select! {

@@ -1,21 +1,15 @@
 //! A turn: a user's message U, the response R to it, and what came after.
 
-use std::time::Duration;
-
 use futures::TryStreamExt;
 use mongodb::{
     Collection, Database,
     bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId},
-    options::Hint,
 };
 
 use super::{ConversationKey, MessageId, raw::Lenient, schema::MESSAGES};
 
 /// More messages than this after U are not read: one that is later is enough.
 const HEADS_LIMIT: i64 = 64;
-
-/// Up to this age a turn is cheaper to read by `_id` than by conversation. A matter of cost alone.
-const RECENT: Duration = Duration::from_secs(10 * 60);
 
 /// Which turn is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,8 +143,8 @@ impl Messages {
 
     /// Reads a turn: U, R, and whatever else of the conversation is newer than U.
     ///
-    /// Of a recent turn it reads what was inserted since, so that the cost does not grow with the
-    /// conversation; of an old one MongoDB chooses the index.
+    /// By `_id` that costs as much as was inserted since, by conversation as much as it holds:
+    /// MongoDB tries both and chooses.
     ///
     /// # Errors
     ///
@@ -226,16 +220,12 @@ impl Messages {
     ) -> mongodb::error::Result<Vec<MessageHead>> {
         let mut filter = scope(key);
         filter.insert("_id", doc! { "$gte": first });
-        let mut find = self
-            .collection
+        self.collection
             .find(filter)
             .sort(doc! { "_id": 1 })
             .limit(HEADS_LIMIT)
-            .projection(Self::head_projection());
-        if is_recent(first) {
-            find = find.hint(Hint::Keys(doc! { "_id": 1 }));
-        }
-        find.await?
+            .projection(Self::head_projection())
+            .await?
             .try_filter_map(|raw| async move { Ok(MessageHead::parse(&raw)) })
             .try_collect()
             .await
@@ -249,12 +239,4 @@ fn scope(key: &ConversationKey) -> Document {
         scope.insert("tenantId", Bson::from(tenant.clone()));
     }
     scope
-}
-
-fn is_recent(floor: ObjectId) -> bool {
-    floor
-        .timestamp()
-        .to_system_time()
-        .elapsed()
-        .map_or(true, |age| age < RECENT)
 }

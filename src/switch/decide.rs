@@ -144,8 +144,7 @@ pub fn later_turn(guard: &Guard, turn: &Turn) -> Option<Later> {
     let u = turn.user_message.as_ref().map(|u| &u.id);
     let last_known = response.map(|r| r.object_id).or(guard.floor);
     let newer_sibling = |head: &MessageHead| {
-        !head.by_user
-            && u.is_some()
+        u.is_some()
             && head.parent.as_ref() == u
             && last_known.is_some_and(|known| head.object_id > known)
     };
