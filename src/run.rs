@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use crate::aliases::Aliases;
 use crate::backoff::Backoff;
 use crate::config::Settings;
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
@@ -27,9 +28,11 @@ use crate::librechat::change;
 use crate::librechat::users::Users;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
+use crate::mcp;
 use crate::metrics::Metrics;
 use crate::mongo::{connect, words};
 use crate::reconcile::{Bell, Context, Handle, Reconciler, Requests, Undone, requests};
+use crate::switch::calls::Calls;
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
 
@@ -113,6 +116,7 @@ pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle)
         metrics: Metrics::new(),
         slot: Slot::default(),
         ledger: Ledger::default(),
+        tools: mcp::Slot::default(),
         handle,
     };
     if let Err(error) = serve(listeners, &settings, &daemon, &lifecycle) {
@@ -132,6 +136,8 @@ struct Daemon {
     metrics: Metrics,
     slot: Slot,
     ledger: Ledger,
+    /// What the MCP tools work on; like `slot` it is filled once MongoDB's hosts are known.
+    tools: mcp::Slot,
     handle: Handle,
 }
 
@@ -142,7 +148,8 @@ fn serve(
     lifecycle: &Lifecycle,
 ) -> Result<(), UpstreamError> {
     let token = settings.metrics.token.clone();
-    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token);
+    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token)
+        .merge(mcp::router(&settings.mcp, daemon.tools.clone()));
     let auth = Arc::new(Authenticator::new(settings));
     let api = api::router(&settings.http, Arc::clone(&auth), daemon.slot.clone());
     let (public, private) = match listeners.ops {
@@ -208,6 +215,7 @@ async fn keep_switches(
         metrics,
         slot,
         ledger,
+        tools: tools_slot,
         handle,
     } = daemon;
     let uri = settings.mongodb.uri.expose();
@@ -220,7 +228,8 @@ async fn keep_switches(
     let librechat = client.database(&settings.mongodb.database);
     let state = client.database(&settings.state.database);
     let switch = settings.switch;
-    let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server);
+    let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server)
+        .with_handoffs(switch.native_handoffs);
     let fingerprint = change::fingerprint(&change::pipeline(&tools));
     let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
     let abandon = CancellationToken::new();
@@ -231,7 +240,7 @@ async fn keep_switches(
         conversations: Conversations::new(&librechat),
         access: Arc::clone(&access),
         store: store.clone(),
-        handle,
+        handle: handle.clone(),
     });
     let context = Context {
         conversations: Conversations::new(&librechat),
@@ -239,8 +248,11 @@ async fn keep_switches(
         access,
         specs: Arc::new(settings.specs),
         allow: Arc::new(AllowList::new(switch.allow)),
+        brake: switch.max_per_conversation,
+        aliases: Arc::new(Aliases::new(settings.agents.aliases, settings.agents.file)),
         tools: Arc::new(tools.clone()),
         store,
+        calls: Calls::new(&state, switch.retention),
         guard: switch.guard,
         bell: Bell::default(),
         health: health.clone(),
@@ -259,6 +271,11 @@ async fn keep_switches(
     let feed = Feed::new(source, deliver, health, metrics);
     let context = Arc::new(context);
     ledger.open(Arc::clone(&context));
+    tools_slot.fill(mcp::Board {
+        users: Users::new(&librechat),
+        context: Arc::clone(&context),
+        handle,
+    });
     let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
 
     // Where one of them fails, the other is to save what it holds.

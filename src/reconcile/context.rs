@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bell::Bell;
 use crate::{
+    aliases::Aliases,
     backoff::Backoff,
     health::Health,
     librechat::{
@@ -15,7 +16,11 @@ use crate::{
     },
     metrics::Metrics,
     mongo::{Failure, classify, words},
-    switch::{policy::AllowList, store::Store},
+    switch::{
+        calls::Calls,
+        policy::{AllowList, Brake},
+        store::Store,
+    },
 };
 
 /// An operation that has not answered by then has failed.
@@ -37,10 +42,16 @@ pub struct Context {
     pub specs: Arc<Specs>,
     /// `switch.allow`.
     pub allow: Arc<AllowList>,
+    /// `switch.max_per_conversation`.
+    pub brake: Brake,
+    /// The operator's names for agents.
+    pub aliases: Arc<Aliases>,
     /// The tools whose calls count.
     pub tools: Arc<ToolNames>,
     /// The records.
     pub store: Store,
+    /// The calls of Baton's own tool.
+    pub calls: Calls,
     /// How long a switch is guarded where no end of its turn is seen (`switch.guard`).
     pub guard: Duration,
     /// Rings when work on a conversation is done.
@@ -86,7 +97,7 @@ pub enum Undone {
 
 impl Context {
     /// The same with a deadline.
-    pub(super) fn until(&self, deadline: Instant) -> Self {
+    pub(crate) fn until(&self, deadline: Instant) -> Self {
         Self {
             deadline: Some(deadline),
             ..self.clone()
@@ -107,7 +118,7 @@ impl Context {
     }
 
     /// Runs an operation until it succeeds, waiting out what passes.
-    pub(super) async fn patiently<T, F, Fut>(
+    pub(crate) async fn patiently<T, F, Fut>(
         &self,
         what: &'static str,
         run: F,
@@ -160,7 +171,7 @@ impl Context {
     }
 
     /// What a switch to `to` writes of the model spec into a conversation.
-    pub(super) fn patch(&self, begun_from_spec: bool, to: &AgentId) -> SpecPatch<'_> {
+    pub(crate) fn patch(&self, begun_from_spec: bool, to: &AgentId) -> SpecPatch<'_> {
         self.specs.patch(begun_from_spec, to)
     }
 }

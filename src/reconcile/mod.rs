@@ -6,6 +6,7 @@
 //! before it has been dealt with.
 
 mod bell;
+mod call;
 mod choose;
 mod context;
 mod dispatch;
@@ -18,8 +19,10 @@ mod timer;
 mod watermark;
 
 pub use bell::{Bell, Listener};
+pub use call::Call;
 pub use choose::NotChosen;
 pub use context::{Context, Undone};
 pub use dispatch::Reconciler;
 pub use handle::{Handle, Requests, requests};
+pub(crate) use target::TOO_OFTEN;
 pub use target::Unfit;
