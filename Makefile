@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help demo test fmt lint deny drivers clean
+.PHONY: help demo test fmt lint deny drivers openapi clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,7 @@ demo: ## show a handoff that is lost, and one that Baton keeps, on a real MongoD
 
 test: fmt lint deny drivers ## run every check and test that needs no more than Rust, Python and Node
 	cargo test --locked
+	@$(MAKE) openapi
 
 fmt: ## fail where the code is not formatted
 	cargo fmt --check
@@ -29,6 +30,9 @@ deny: ## check the dependencies: licences, sources, bans
 drivers: ## check the scripts of the demo and those that drive LibreChat's own data layer
 	tests/librechat/install
 	cd tests/librechat && node --test check.mjs
+
+openapi: ## hold the API against its own description, with schemathesis
+	cargo test --locked --test integration -- --ignored http::openapi
 
 clean: ## remove what was built and fetched
 	cargo clean

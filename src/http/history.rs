@@ -9,10 +9,12 @@ use futures::{StreamExt, TryStreamExt, stream};
 use mongodb::bson::{DateTime, oid::ObjectId};
 use serde::Serialize;
 use tokio::time::timeout_at;
+use utoipa::ToSchema;
 
 use super::api::Api;
 use super::backend::Backend;
 use super::error::ApiError;
+use super::openapi::Failures;
 use super::path::{ConversationPath, no_such_conversation};
 use super::user::User;
 use crate::librechat::access::Verdict;
@@ -26,8 +28,9 @@ const MOST: u32 = 100;
 const NAMES_AT_ONCE: usize = 4;
 
 /// A page of the history.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Page {
+    /// Always true.
     success: bool,
     /// Newest first.
     switches: Vec<Entry>,
@@ -37,24 +40,42 @@ pub(super) struct Page {
 }
 
 /// A switch, as its owner sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Entry {
+    /// Identifies the switch.
     id: String,
+    /// The agent before, where it is known.
     from: Option<Named>,
+    /// The agent after.
     to: Named,
+    /// The model's reason.
     reason: Option<String>,
+    /// `tool`, `mcp`, `handoff` or `api`.
+    #[schema(value_type = String, example = "api")]
     origin: Origin,
+    /// `open`, `settled`, `superseded` or `rejected`.
+    #[schema(value_type = String, example = "settled")]
     status: Status,
+    /// Why it has its status.
     detail: Option<String>,
+    /// When it was learned of. Times are by MongoDB's clock, in UTC.
+    #[schema(format = DateTime)]
     created_at: Option<String>,
+    /// When the agent was first put in force by Baton.
+    #[schema(format = DateTime)]
     applied_at: Option<String>,
+    /// When it came to its end.
+    #[schema(format = DateTime)]
     closed_at: Option<String>,
 }
 
 /// An agent; without a name where the user may not view it (any more).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 struct Named {
+    /// As LibreChat names it.
+    #[schema(value_type = String, example = "agent_TEiCFUrdcmZmLR89Tdclm")]
     id: AgentId,
+    /// As the agent is called now.
     name: Option<String>,
 }
 
@@ -65,6 +86,24 @@ struct Asked {
     after: Option<(DateTime, ObjectId)>,
 }
 
+/// What happened to the agent of a conversation
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/api/convos/{conversationId}/switches",
+    operation_id = "listSwitches",
+    params(
+        ("conversationId" = String, Path, description = "A conversation of the user's"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "20 unless given"),
+        (
+            "cursor" = Option<String>, Query, pattern = "^[0-9]{1,15}-[0-9a-f]{24}$",
+            description = "A page's next_cursor, for the next page",
+        ),
+    ),
+    responses((status = 200, description = "A page of it", body = Page), Failures),
+    security(("token" = []))
+)]
 pub(super) async fn history(
     State(api): State<Arc<Api>>,
     user: User,
@@ -190,11 +229,7 @@ impl Asked {
 
 fn place(cursor: &str) -> Option<(DateTime, ObjectId)> {
     let (at, id) = cursor.split_once('-')?;
-    let at = at
-        .parse::<u32>()
-        .map(i64::from)
-        .or_else(|_| at.parse())
-        .ok()?;
+    let at = at.parse().ok()?;
     Some((DateTime::from_millis(at), ObjectId::parse_str(id).ok()?))
 }
 

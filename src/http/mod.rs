@@ -11,6 +11,7 @@ mod history;
 mod json;
 mod limits;
 mod observe;
+mod openapi;
 pub mod ops;
 mod path;
 mod rate;
