@@ -29,3 +29,4 @@ mod replay;
 mod specs;
 mod stream;
 mod switches;
+mod writes;

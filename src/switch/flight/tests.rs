@@ -10,6 +10,7 @@ fn id(n: u8) -> ObjectId {
     ObjectId::from_bytes([n; 12])
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the fields are optional")]
 fn at(ms: i64) -> Option<DateTime> {
     Some(DateTime::from_millis(ms))
 }
@@ -115,6 +116,10 @@ fn an_answer_to_another_message_is_not_the_turns() {
 
 /// A turn in which clients may leave, each step with the messages and the agent that it leaves.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::option_option,
+    reason = "a save, and a save without ids, are two things"
+)]
 struct Step {
     messages: Vec<MessageHead>,
     /// The ids that the step saves with the conversation, of which this is the last.

@@ -154,13 +154,15 @@ async fn a_client_that_sends_a_byte_a_second_holds_up_nobody() {
     };
     let others = async {
         for agent in [&s.b, &s.a].into_iter().cycle().take(20) {
-            let started = Instant::now();
             s.chosen(&turn, agent).await;
-            assert!(started.elapsed() < Duration::from_secs(2));
-            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::join!(slow, others);
+    tokio::pin!(slow);
+    tokio::select! {
+        () = &mut slow => panic!("the others were held up"),
+        () = others => {}
+    }
+    slow.await;
 }
 
 #[tokio::test]
