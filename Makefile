@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help demo test fmt lint deny drivers openapi clean
+.PHONY: help demo test fmt lint deny drivers openapi bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ drivers: ## check the scripts of the demo and those that drive LibreChat's own d
 
 openapi: ## hold the API against its own description, with schemathesis
 	cargo test --locked --test integration -- --ignored http::openapi
+
+bench: ## time PATCH next to the bare update (needs wrk: apt-get install wrk)
+	cargo bench --locked --bench patch
 
 clean: ## remove what was built and fetched
 	cargo clean
