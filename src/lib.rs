@@ -1,5 +1,6 @@
 //! Baton makes agent handoffs in LibreChat permanent.
 
+pub mod aliases;
 pub mod backoff;
 pub mod check;
 pub mod cli;
@@ -10,6 +11,7 @@ pub mod health;
 pub mod http;
 pub mod librechat;
 pub mod lifecycle;
+pub mod mcp;
 pub mod metrics;
 pub mod mongo;
 pub mod reconcile;

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use crate::aliases::Aliases;
 use crate::backoff::Backoff;
 use crate::config::Settings;
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
@@ -26,9 +27,11 @@ use crate::librechat::change;
 use crate::librechat::users::Users;
 use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
+use crate::mcp;
 use crate::metrics::Metrics;
 use crate::mongo::{connect, words};
 use crate::reconcile::{Context, Handle, Reconciler, Requests, Undone, requests};
+use crate::switch::calls::Calls;
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
 
@@ -111,6 +114,7 @@ pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle)
         health: health.clone(),
         metrics: Metrics::new(),
         slot: Slot::default(),
+        tools: mcp::Slot::default(),
         handle,
     };
     serve(listeners, &settings, &daemon, &lifecycle);
@@ -126,12 +130,15 @@ struct Daemon {
     health: Health,
     metrics: Metrics,
     slot: Slot,
+    /// What the MCP tools work on; like `slot` it is filled once MongoDB's hosts are known.
+    tools: mcp::Slot,
     handle: Handle,
 }
 
 fn serve(listeners: Listeners, settings: &Settings, daemon: &Daemon, lifecycle: &Lifecycle) {
     let token = settings.metrics.token.clone();
-    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token);
+    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token)
+        .merge(mcp::router(&settings.mcp, daemon.tools.clone()));
     let auth = Authenticator::new(settings);
     let api = api::router(&settings.http, auth, daemon.slot.clone());
     let (public, private) = match listeners.ops {
@@ -174,6 +181,7 @@ async fn keep_switches(
         health,
         metrics,
         slot,
+        tools: tools_slot,
         handle,
     } = daemon;
     let uri = settings.mongodb.uri.expose();
@@ -186,7 +194,8 @@ async fn keep_switches(
     let librechat = client.database(&settings.mongodb.database);
     let state = client.database(&settings.state.database);
     let switch = settings.switch;
-    let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server);
+    let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server)
+        .with_handoffs(switch.native_handoffs);
     let fingerprint = change::fingerprint(&change::pipeline(&tools));
     let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
     let abandon = CancellationToken::new();
@@ -197,7 +206,7 @@ async fn keep_switches(
         conversations: Conversations::new(&librechat),
         access: Arc::clone(&access),
         store: store.clone(),
-        handle,
+        handle: handle.clone(),
     });
     let context = Context {
         conversations: Conversations::new(&librechat),
@@ -205,8 +214,11 @@ async fn keep_switches(
         access,
         specs: Arc::new(settings.specs),
         allow: Arc::new(AllowList::new(switch.allow)),
+        brake: switch.max_per_conversation,
+        aliases: Arc::new(Aliases::new(settings.agents.aliases, settings.agents.file)),
         tools: Arc::new(tools.clone()),
         store,
+        calls: Calls::new(&state, switch.retention),
         guard: switch.guard,
         health: health.clone(),
         metrics: metrics.clone(),
@@ -222,7 +234,13 @@ async fn keep_switches(
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
     let feed = Feed::new(source, deliver, health, metrics);
-    let reconciler = Reconciler::new(Arc::new(context), checkpoints, deliveries, requests);
+    let context = Arc::new(context);
+    tools_slot.fill(mcp::Board {
+        users: Users::new(&librechat),
+        context: Arc::clone(&context),
+        handle,
+    });
+    let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
 
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();

@@ -11,12 +11,13 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use crate::config::{Log, LogFormat};
 
 /// Crates whose lines below a warning are of use to their own authors alone.
-const NOISY: [&str; 6] = [
+const NOISY: [&str; 7] = [
     "hickory_net",
     "hickory_proto",
     "hickory_resolver",
     "hyper",
     "mongodb",
+    "rmcp",
     "rustls",
 ];
 

@@ -3,6 +3,7 @@
 //! Layers, each over the one before: defaults, `config.toml`, the environment. A section is a file
 //! here, and reads its own keys; `config.toml` in the root of the repository describes them all.
 
+mod agents;
 mod auth;
 mod environment;
 mod file;
@@ -29,6 +30,7 @@ use layers::Layers;
 
 use crate::librechat::specs::{Specs, SpecsError};
 
+pub use agents::Agents;
 pub use auth::{Auth, AuthMode};
 pub use gateway::Gateway;
 pub use http::{Http, Ops, RateLimit};
@@ -60,6 +62,8 @@ pub struct Settings {
     pub auth: Auth,
     /// LibreChat itself.
     pub librechat: LibreChat,
+    /// Names that the operator gives to agents.
+    pub agents: Agents,
     /// Baton as an MCP server.
     pub mcp: Mcp,
     /// What counts as a switch.
@@ -134,6 +138,7 @@ impl Settings {
         let switch = Switch::read(layers);
         Self {
             auth: Auth::read(layers, &librechat),
+            agents: Agents::read(layers),
             mcp: Mcp::read(layers),
             specs: specs(layers, &switch, &librechat),
             gateway: Gateway::read(layers, &librechat, &ops),

@@ -9,6 +9,7 @@ use super::layers::Layers;
 use super::parse;
 use super::problem::Complaint;
 use crate::librechat::AgentId;
+use crate::switch::policy::Brake;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -27,8 +28,10 @@ pub struct Switch {
     pub guard: Duration,
     /// How long a closed switch is kept on record.
     pub retention: Duration,
-    /// Which agent may hand over to which; empty: any to any.
-    pub allow: BTreeMap<AgentId, Vec<AgentId>>,
+    /// Which agent may hand over to which, by ids, names or aliases; empty: any to any.
+    pub allow: BTreeMap<String, Vec<String>>,
+    /// How often a conversation may be switched.
+    pub max_per_conversation: Brake,
     /// The model spec whose preset is the agent.
     pub specs: BTreeMap<AgentId, String>,
 }
@@ -48,6 +51,7 @@ impl Switch {
                 parse::duration(DAY..=3650 * DAY),
             ),
             allow: layers.or("switch.allow", BTreeMap::new(), allow),
+            max_per_conversation: layers.or("switch.max_per_conversation", Brake::default(), brake),
             specs: layers.or("switch.specs", BTreeMap::new(), specs),
         };
         if switch.guard > switch.retention {
@@ -92,19 +96,49 @@ fn tools(value: Value) -> Result<Vec<String>, Complaint> {
     Ok(names)
 }
 
-fn allow(value: Value) -> Result<BTreeMap<AgentId, Vec<AgentId>>, Complaint> {
+fn allow(value: Value) -> Result<BTreeMap<String, Vec<String>>, Complaint> {
     let mut allow: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for (from, to) in parse::pairs(value)? {
         let to = match to.kind {
             ValueKind::String(one) => vec![one],
             list => parse::strings(list.into())?,
         };
-        let targets = allow.entry(parse::agent(&from)?).or_default();
+        let targets = allow.entry(reference(&from)?).or_default();
         for target in to {
-            targets.push(parse::agent(&target)?);
+            targets.push(reference(&target)?);
         }
     }
     Ok(allow)
+}
+
+/// An agent's id, its name, or an alias; `*` is every agent. Names are agents' own and may change,
+/// so whether there is such an agent shows when it is asked for.
+fn reference(text: &str) -> Result<String, Complaint> {
+    let text = text.trim();
+    if text.is_empty() {
+        let mend = "give an agent's id, its name or its alias, or \"*\" for every agent";
+        return Err(Complaint::new("an empty name", mend));
+    }
+    Ok(text.to_owned())
+}
+
+/// `"10 in 10m"`.
+fn brake(value: Value) -> Result<Brake, Complaint> {
+    let text = parse::text(value)?;
+    let parsed = text.split_once(" in ").and_then(|(most, within)| {
+        Some(Brake {
+            most: most.trim().parse().ok().filter(|most| *most > 0)?,
+            within: humantime::parse_duration(within.trim()).ok()?,
+        })
+    });
+    parsed
+        .filter(|brake| (Duration::from_secs(1)..=DAY).contains(&brake.within))
+        .ok_or_else(|| {
+            Complaint::new(
+                format!("{text:?} is no limit"),
+                "give a number and a time of at most a day, as in \"10 in 10m\"",
+            )
+        })
 }
 
 fn specs(value: Value) -> Result<BTreeMap<AgentId, String>, Complaint> {

@@ -113,10 +113,7 @@ fn lists_and_tables_can_be_given_in_the_environment() {
         ],
     );
     assert_eq!(settings.switch.servers, ["forge-spawn", "other"]);
-    assert_eq!(
-        settings.switch.allow[&"agent_a".into()],
-        ["agent_b".into(), "agent_c".into()]
-    );
+    assert_eq!(settings.switch.allow["agent_a"], ["agent_b", "agent_c"]);
     assert_eq!(settings.switch.specs[&"agent_b".into()], "billing");
     assert!(settings.switch.native_handoffs);
 }
@@ -125,7 +122,7 @@ fn lists_and_tables_can_be_given_in_the_environment() {
 fn tables_can_be_given_in_the_file() {
     let file = "[switch]\nallow = { agent_a = [\"agent_b\"] }\n[switch.specs]\nagent_b = \"x\"\n";
     let settings = settings(file, &[]);
-    assert_eq!(settings.switch.allow[&"agent_a".into()], ["agent_b".into()]);
+    assert_eq!(settings.switch.allow["agent_a"], ["agent_b"]);
     assert_eq!(settings.switch.specs[&"agent_b".into()], "x");
 }
 
@@ -231,7 +228,7 @@ fn unknown_keys_are_refused_wherever_they_are() {
     let has = |start: &str| found.iter().any(|line| line.starts_with(start));
     assert_eq!(found.len(), 6, "{found:#?}");
     assert!(has(
-        "config.toml:1: top: no such key; remove it; the sections are auth, gateway"
+        "config.toml:1: top: no such key; remove it; the sections are agents, auth, gateway"
     ));
     assert!(has(
         "config.toml:3: switch.gaurd: no such key; remove it; switch has allow, guard"
@@ -319,8 +316,16 @@ fn values_that_make_no_sense_are_refused() {
         "[switch]\ntools = [\"switch_agent_mcp_baton\"]",
         "[switch]\ntools = [1]",
         "[switch]\nservers = [\"a b\"]",
-        "[switch]\nallow = { Billing = [\"agent_b\"] }",
-        "[switch]\nallow = { agent_a = [\"Billing\"] }",
+        "[switch]\nallow = { \" \" = [\"agent_b\"] }",
+        "[switch]\nallow = { agent_a = [\"\"] }",
+        "[switch]\nmax_per_conversation = \"ten in 10m\"",
+        "[switch]\nmax_per_conversation = \"0 in 10m\"",
+        "[switch]\nmax_per_conversation = \"10 in 2d\"",
+        "[switch]\nmax_per_conversation = \"10\"",
+        "[agents]\naliases = { billing = \"Billing\" }",
+        "[agents]\naliases = { \"*\" = \"agent_b\" }",
+        "[agents]\nfile = \"/nowhere\"",
+        "[mcp]\nallowed_hosts = [\"http://baton\"]",
         "[switch]\nspecs = { agent_a = \"\" }",
         "[switch]\nnative_handoffs = \"true\"",
         "[switch]\nretention = \"1h\"",

@@ -116,6 +116,16 @@ impl Access {
         Ok(agents)
     }
 
+    /// The name of an agent, whosoever it is.
+    ///
+    /// # Errors
+    ///
+    /// The database could not be asked.
+    pub async fn name(&self, agent: &AgentId) -> mongodb::error::Result<Option<String>> {
+        let found = self.reads.agents(doc! { "id": agent.as_str() }).await?;
+        Ok(found.into_iter().find_map(|row| row.agent.name))
+    }
+
     /// Whether this one agent is the user's to use, its role apart.
     async fn may_use(
         &self,

@@ -10,7 +10,7 @@ use mongodb::bson::{
 };
 
 use super::{
-    AgentId, ConversationKey, MessageId, TenantId, ToolNames,
+    AgentId, ConversationKey, MessageId, TenantId, ToolNames, handoff,
     raw::Lenient,
     schema::{CONVERSATIONS, MESSAGES},
 };
@@ -43,7 +43,8 @@ pub struct Response {
     pub model: Option<AgentId>,
     /// When the content with the calls was saved, by LibreChat's clock.
     pub saved_at: Option<DateTime>,
-    /// The parts of `content` that are calls of switch tools, in the order of the content.
+    /// The parts of `content` that are calls of switch tools, in the order of the content; where
+    /// handoffs count, between them what the other parts say of their agent.
     pub calls: Vec<RawDocumentBuf>,
 }
 
@@ -80,7 +81,7 @@ pub struct Malformed(&'static str);
 /// The stages after `$changeStream`.
 #[must_use]
 pub fn pipeline(tools: &ToolNames) -> Vec<Document> {
-    let call = doc! { "$elemMatch": { "tool_call.name": { "$in": tools.to_bson() } } };
+    let call = doc! { "$elemMatch": { "tool_call.name": { "$in": tools.to_query() } } };
     let inserted = doc! { "$in": ["insert", "replace"] };
     vec![
         doc! { "$match": { "$or": [
@@ -140,20 +141,30 @@ pub(crate) fn response_projection(tools: &ToolNames) -> Document {
 pub(crate) fn response_filter(tools: &ToolNames) -> Document {
     doc! {
         "isCreatedByUser": { "$ne": true },
-        "content": { "$elemMatch": { "tool_call.name": { "$in": tools.to_bson() } } },
+        "content": { "$elemMatch": { "tool_call.name": { "$in": tools.to_query() } } },
     }
 }
 
+/// The calls, whole. Where handoffs count, of every other part what tells who wrote it: whether a
+/// handoff happened shows in what comes after it.
 fn calls_in(content: &str, tools: &ToolNames) -> Document {
-    doc! { "$cond": [
-        { "$isArray": content },
-        { "$filter": {
-            "input": content,
-            "as": "part",
-            "cond": { "$in": ["$$part.tool_call.name", { "$literal": tools.to_bson() }] },
-        } },
-        "$$REMOVE",
-    ] }
+    let named = doc! { "$in": ["$$part.tool_call.name", { "$literal": tools.to_bson() }] };
+    let calls = if tools.with_native() {
+        // `$indexOfBytes` takes nothing but text (error 40091), and the name may be anything.
+        let handoff = doc! { "$cond": [
+            { "$eq": [{ "$type": "$$part.tool_call.name" }, "string"] },
+            { "$eq": [{ "$indexOfBytes": ["$$part.tool_call.name", handoff::PREFIX] }, 0] },
+            false,
+        ] };
+        doc! { "$map": { "input": content, "as": "part", "in": { "$cond": [
+            { "$or": [named, handoff] },
+            "$$part",
+            { "agentId": "$$part.agentId", "groupId": "$$part.groupId" },
+        ] } } }
+    } else {
+        doc! { "$filter": { "input": content, "as": "part", "cond": named } }
+    };
+    doc! { "$cond": [{ "$isArray": content }, calls, "$$REMOVE"] }
 }
 
 fn written(field: &str) -> Document {

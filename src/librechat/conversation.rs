@@ -5,7 +5,9 @@ use mongodb::{
     bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId},
 };
 
-use super::{AgentId, ConversationKey, raw::Lenient, schema::CONVERSATIONS, specs::SpecPatch};
+use super::{
+    AgentId, ConversationId, ConversationKey, raw::Lenient, schema::CONVERSATIONS, specs::SpecPatch,
+};
 
 /// `endpoint` of a conversation with an agent.
 const AGENTS: &str = "agents";
@@ -110,6 +112,20 @@ impl Conversations {
             .projection(Self::projection())
             .await?;
         Ok(found.as_deref().and_then(Conversation::parse))
+    }
+
+    /// Whether there is a conversation with this id, whosoever's.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn is_anybodys(&self, id: &ConversationId) -> mongodb::error::Result<bool> {
+        let found = self
+            .collection
+            .find_one(doc! { "conversationId": id })
+            .projection(doc! { "_id": 1 })
+            .await?;
+        Ok(found.is_some())
     }
 
     /// Sets `agent_id` to `to`, and the model spec with it, if the document still is as `expected`

@@ -5,6 +5,7 @@
 pub mod access;
 pub mod change;
 pub mod conversation;
+mod handoff;
 mod ids;
 pub mod peek;
 mod raw;
@@ -19,5 +20,5 @@ pub use change::{Change, ContentSet, ConversationChange, Response};
 pub use conversation::{Conversation, Conversations, Expected};
 pub use ids::{AgentId, ConversationId, ConversationKey, MessageId, TenantId, UserId};
 pub use specs::SpecPatch;
-pub use tool_call::{NoSwitch, SwitchCall, ToolNames};
+pub use tool_call::{CallKind, NoSwitch, SwitchCall, ToolNames};
 pub use turn::{MessageHead, Messages, Turn, TurnRef};

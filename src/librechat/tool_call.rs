@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use mongodb::bson::{Bson, RawBsonRef, RawDocument};
+use mongodb::bson::{Bson, RawBsonRef, RawDocument, RawDocumentBuf, Regex};
 use serde::Deserialize;
 
-use super::{AgentId, ConversationId, raw::Lenient};
+use super::{AgentId, ConversationId, handoff, raw::Lenient};
 
 /// LibreChat joins a tool's name and its MCP server's with this
 /// (`Constants.mcp_delimiter` in `packages/data-provider/src/config.ts`).
@@ -18,11 +18,13 @@ const MCP_DELIMITER: &str = "_mcp_";
 /// An output longer than this is no answer of a switch tool, in bytes.
 const OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// The tool names whose calls count: each tool alone, and of each trusted MCP server.
+/// The tool names whose calls count: each tool alone, and of each trusted MCP server; and, where
+/// they are to last, LibreChat's own handoffs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolNames {
     names: BTreeSet<String>,
     own: BTreeSet<String>,
+    handoffs: bool,
 }
 
 impl ToolNames {
@@ -42,7 +44,23 @@ impl ToolNames {
             .chain(servers.iter().flat_map(|server| of(server)))
             .chain(own.iter().cloned())
             .collect();
-        Self { names, own }
+        Self {
+            names,
+            own,
+            handoffs: false,
+        }
+    }
+
+    /// The same with LibreChat's own handoffs, if they are to last.
+    #[must_use]
+    pub fn with_handoffs(self, handoffs: bool) -> Self {
+        Self { handoffs, ..self }
+    }
+
+    /// Whether LibreChat's own handoffs count.
+    #[must_use]
+    pub fn with_native(&self) -> bool {
+        self.handoffs
     }
 
     /// Whether a call of this name counts.
@@ -57,11 +75,35 @@ impl ToolNames {
         self.own.contains(name)
     }
 
-    /// All names, for a query.
+    /// All names, for an expression.
     #[must_use]
     pub fn to_bson(&self) -> Bson {
         self.names.iter().cloned().collect::<Vec<_>>().into()
     }
+
+    /// All names, for `$in` in a query, which takes patterns too.
+    #[must_use]
+    pub fn to_query(&self) -> Bson {
+        let names = self.names.iter().cloned().map(Bson::String);
+        let pattern = self.handoffs.then(|| format!("^{}", handoff::PREFIX));
+        let handoff = pattern.and_then(|pattern| {
+            let pattern = pattern.try_into().ok()?;
+            let options = String::new().try_into().ok()?;
+            Some(Bson::RegularExpression(Regex { pattern, options }))
+        });
+        Bson::Array(names.chain(handoff).collect())
+    }
+}
+
+/// What kind of call switched the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    /// Of a trusted tool that is not Baton's.
+    Tool,
+    /// Of Baton's own tool.
+    Own,
+    /// LibreChat's own handoff.
+    Handoff,
 }
 
 /// A tool call that says it switched the conversation's agent.
@@ -75,9 +117,10 @@ pub struct SwitchCall {
     pub reason: Option<String>,
     /// The id that Baton's own tool gave the call.
     pub switch_id: Option<String>,
-    /// Whether the tool is Baton's own.
-    pub own: bool,
-    /// Identifies the part by all that it says: id, name, arguments and output.
+    /// What kind of call it is.
+    pub kind: CallKind,
+    /// Identifies the part: a call of Baton's own tool by its `switch_id`, any other by all that
+    /// it says (id, name, arguments and output).
     pub fingerprint: String,
 }
 
@@ -110,7 +153,38 @@ struct Answer {
 }
 
 impl SwitchCall {
-    /// Reads a content part of a response in `conversation`.
+    /// All switches among the parts of a response in `conversation`, in their order.
+    #[must_use]
+    pub fn all_in(
+        parts: &[RawDocumentBuf],
+        names: &ToolNames,
+        conversation: &ConversationId,
+    ) -> Vec<Self> {
+        let handoff = |index: usize| {
+            let to = names.handoffs.then(|| handoff::target(parts, index))?;
+            let call = parts.get(index)?.document("tool_call")?;
+            Some(Self {
+                tool_call_id: call.text("id").map(str::to_owned),
+                to: to?,
+                reason: None,
+                switch_id: None,
+                kind: CallKind::Handoff,
+                fingerprint: fingerprint(call),
+            })
+        };
+        let read =
+            |(index, part): (usize, &RawDocumentBuf)| match Self::read(part, names, conversation) {
+                Ok(call) => Some(call),
+                Err(NoSwitch::NotATrustedTool) => handoff(index),
+                Err(why) => {
+                    tracing::debug!(%why, "no switch");
+                    None
+                }
+            };
+        parts.iter().enumerate().filter_map(read).collect()
+    }
+
+    /// Reads a content part of a response in `conversation`; a handoff is none by itself.
     ///
     /// # Errors
     ///
@@ -154,15 +228,25 @@ impl SwitchCall {
             .agent_id
             .filter(|id| !id.is_empty())
             .ok_or(NoSwitch::NoAnswer)?;
+        let own = names.is_own(name);
         Ok(Self {
             tool_call_id: call.text("id").map(str::to_owned),
             to: AgentId::from(to),
             reason: answer.reason,
+            kind: if own { CallKind::Own } else { CallKind::Tool },
+            fingerprint: match answer.switch_id.as_deref().filter(|_| own) {
+                Some(id) => own_fingerprint(id),
+                None => fingerprint(call),
+            },
             switch_id: answer.switch_id,
-            own: names.is_own(name),
-            fingerprint: fingerprint(call),
         })
     }
+}
+
+/// Identifies a call of Baton's own tool by the id that Baton gave it.
+#[must_use]
+pub fn own_fingerprint(switch_id: &str) -> String {
+    format!("switch {switch_id}")
 }
 
 /// Identifies a saved call by its id, name, arguments and output, whatever their types.

@@ -115,7 +115,8 @@ impl Context {
         };
         let from = view.conversation.agent.as_ref();
         let begun_from_spec = view.conversation.spec.is_some();
-        if let Some(unfit) = self.unfit(from, to, begun_from_spec, &view.verdict) {
+        let unfit = self.unfit(from, to, begun_from_spec, &view.verdict).await?;
+        if let Some(unfit) = unfit {
             return Ok(Err(NotChosen::Unfit(unfit)));
         }
         // Whether the one before still stands; and where it does, whether it is in force.

@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    aliases::Aliases,
     backoff::Backoff,
     health::Health,
     librechat::{
@@ -14,7 +15,11 @@ use crate::{
     },
     metrics::Metrics,
     mongo::{Failure, classify, words},
-    switch::{policy::AllowList, store::Store},
+    switch::{
+        calls::Calls,
+        policy::{AllowList, Brake},
+        store::Store,
+    },
 };
 
 /// An operation that has not answered by then has failed.
@@ -36,10 +41,16 @@ pub struct Context {
     pub specs: Arc<Specs>,
     /// `switch.allow`.
     pub allow: Arc<AllowList>,
+    /// `switch.max_per_conversation`.
+    pub brake: Brake,
+    /// The operator's names for agents.
+    pub aliases: Arc<Aliases>,
     /// The tools whose calls count.
     pub tools: Arc<ToolNames>,
     /// The records.
     pub store: Store,
+    /// The calls of Baton's own tool.
+    pub calls: Calls,
     /// How long a switch is guarded where no end of its turn is seen (`switch.guard`).
     pub guard: Duration,
     /// Where failures show.
@@ -83,7 +94,7 @@ pub enum Undone {
 
 impl Context {
     /// The same with a deadline.
-    pub(super) fn until(&self, deadline: Instant) -> Self {
+    pub(crate) fn until(&self, deadline: Instant) -> Self {
         Self {
             deadline: Some(deadline),
             ..self.clone()
@@ -104,7 +115,7 @@ impl Context {
     }
 
     /// Runs an operation until it succeeds, waiting out what passes.
-    pub(super) async fn patiently<T, F, Fut>(
+    pub(crate) async fn patiently<T, F, Fut>(
         &self,
         what: &'static str,
         run: F,
@@ -157,7 +168,7 @@ impl Context {
     }
 
     /// What a switch to `to` writes of the model spec into a conversation.
-    pub(super) fn patch(&self, begun_from_spec: bool, to: &AgentId) -> SpecPatch<'_> {
+    pub(crate) fn patch(&self, begun_from_spec: bool, to: &AgentId) -> SpecPatch<'_> {
         self.specs.patch(begun_from_spec, to)
     }
 }

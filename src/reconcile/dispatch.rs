@@ -136,6 +136,9 @@ impl Reconciler {
         store
             .patiently("preparing the state database", || store.store.prepare())
             .await?;
+        store
+            .patiently("preparing the state database", || store.calls.prepare())
+            .await?;
         let none = HashSet::new();
         let open = store
             .patiently("reading the open switches", || {
@@ -581,6 +584,7 @@ async fn work(
             Ok(()) => look(context, &mut open).await,
             Err(error) => Err(error),
         },
+        Task::Call(called) => context.call(&mut open, &key, *called).await,
         Task::Choose(choice) => context.choose(&mut open, &key, choice).await,
     };
     Output::Worked {

@@ -6,6 +6,7 @@ use tokio::{
 };
 
 use super::{
+    call::{Call, Called},
     choose::{Choice, NotChosen},
     lane::Task,
 };
@@ -68,6 +69,15 @@ impl Handle {
         self.ask(key, deadline, task)
             .await
             .unwrap_or(Err(NotChosen::Unavailable))
+    }
+
+    /// An agent calls Baton's own tool. Returns once the target is in force as far as it can be, or
+    /// at `deadline`; the work goes on all the same, since the call is durable.
+    pub async fn call(&self, key: ConversationKey, call: Call, deadline: Instant) {
+        let task = |reply| Task::Call(Box::new(Called { call, reply }));
+        if self.ask(key, deadline, task).await.is_none() {
+            tracing::warn!("a call is durable, but not in force in time");
+        }
     }
 
     /// Puts a task into a conversation's lane and waits for its answer. `None`: none came in time.

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 use mongodb::bson::{Timestamp, oid::ObjectId};
 use tokio::time::Instant;
 
-use super::{choose::Choice, watermark::Seq};
+use super::{call::Called, choose::Choice, watermark::Seq};
 use crate::{
     backoff::Backoff,
     librechat::{ConversationChange, Response},
@@ -37,6 +37,8 @@ pub(super) enum Task {
     Adopt(Box<Switch>),
     /// The user chooses an agent.
     Choose(Choice),
+    /// An agent calls Baton's own tool.
+    Call(Box<Called>),
 }
 
 /// A switch that is guarded.

@@ -8,11 +8,12 @@ use super::{
     context::{Context, Undone},
     guard::After,
     lane::Open,
+    target::TOO_OFTEN,
 };
 use crate::{
     librechat::{
-        AgentId, Conversation, Expected, MessageHead, Response, SpecPatch, SwitchCall, Turn,
-        TurnRef, access::Verdict,
+        AgentId, CallKind, Conversation, Expected, MessageHead, Response, SpecPatch, SwitchCall,
+        Turn, TurnRef, access::Verdict,
     },
     switch::{
         decide::{Guard, later_turn},
@@ -35,6 +36,15 @@ struct Scene {
 }
 
 impl Scene {
+    /// The turn's record, where a call made it before the response was saved, and the response
+    /// holds that call: now the response says what counts.
+    fn called(&self, calls: &[SwitchCall]) -> Option<&Switch> {
+        self.existing
+            .as_ref()
+            .filter(|switch| switch.status == Status::Open && switch.response.is_none())
+            .filter(|switch| calls.iter().any(|call| switch.is_of(call)))
+    }
+
     /// Whether the user's choice was made in the turn of this response.
     fn has(&self, choice: &Switch, response: &Response) -> bool {
         let of_the_choice = (choice.floor).and_then(|floor| self.turn.first_response_after(floor));
@@ -51,22 +61,24 @@ impl Context {
         response: &Response,
         not_before: Timestamp,
     ) -> Result<(), Undone> {
-        let calls = self.calls_of(response);
+        let calls = SwitchCall::all_in(&response.calls, &self.tools, &response.key.conversation);
+        if calls.is_empty() || is_too_old(response.object_id, not_before) {
+            return Ok(());
+        }
+        let calls = self.bound(calls, response).await?;
         let Some(last) = calls.last() else {
             return Ok(());
         };
-        if is_too_old(response.object_id, not_before) {
-            return Ok(());
-        }
         let scene = self.survey(response, &last.to).await?;
         if scene.conversation.as_ref().is_some_and(|c| c.exempt) {
             tracing::debug!("a switch in a conversation that is left alone");
             return Ok(());
         }
-        let known = scene
-            .existing
-            .as_ref()
-            .map_or(&[][..], |switch| &switch.calls);
+        let called = scene.called(&calls);
+        let known = match &scene.existing {
+            Some(switch) if called.is_none() => &switch.calls[..],
+            _ => &[],
+        };
         let news: Vec<&SwitchCall> = calls
             .iter()
             .filter(|call| !known.contains(&call.fingerprint))
@@ -77,32 +89,70 @@ impl Context {
         }
         // The last successful switch of a turn wins.
         for call in news.iter().rev() {
-            match self
-                .refusal(call, call.to == last.to, response, &scene)
-                .await?
-            {
-                None => return self.accept(open, call, &calls, response, &scene).await,
-                Some(why) => {
-                    self.refuse(open.as_deref(), call, response, &scene, &why)
-                        .await?;
-                }
+            let is_last = call.to == last.to;
+            let Some(why) = self.refusal(call, is_last, response, &scene).await? else {
+                return self.accept(open, call, &calls, response, &scene).await;
+            };
+            if let Some(switch) = called.filter(|switch| switch.is_of(call)) {
+                self.revoke(open, switch, &why).await?;
+                self.put_back(open.as_deref(), call, response, &scene)
+                    .await?;
+            } else {
+                self.refuse(open.as_deref(), call, response, &scene, &why)
+                    .await?;
             }
         }
         Ok(())
     }
 
-    fn calls_of(&self, response: &Response) -> Vec<SwitchCall> {
-        response
-            .calls
-            .iter()
-            .filter_map(|part| {
-                SwitchCall::read(part, &self.tools, &response.key.conversation)
-                    .inspect_err(|why| tracing::debug!(message = %response.id, %why, "no switch"))
-                    .ok()
+    /// The calls that count: those of Baton's own tool by the id that Baton gave them.
+    async fn bound(
+        &self,
+        calls: Vec<SwitchCall>,
+        response: &Response,
+    ) -> Result<Vec<SwitchCall>, Undone> {
+        let mut bound = Vec::with_capacity(calls.len());
+        for call in calls {
+            let counts = match (call.kind, &call.switch_id) {
+                (CallKind::Own, None) => false,
+                (CallKind::Own, Some(id)) => {
+                    self.patiently("binding a call to its message", || {
+                        self.calls.bind(id, &response.key, &response.id, &call.to)
+                    })
+                    .await?
+                }
+                (CallKind::Tool | CallKind::Handoff, _) => true,
+            };
+            if counts {
+                bound.push(call);
+            } else {
+                tracing::debug!(message = %response.id, "a copy of a call");
+            }
+        }
+        Ok(bound)
+    }
+
+    /// A call was recorded before its turn's agent was known, and may not stand after all.
+    async fn revoke(
+        &self,
+        open: &mut Option<Box<Open>>,
+        switch: &Switch,
+        why: &str,
+    ) -> Result<(), Undone> {
+        let id = switch.id;
+        let closed = self
+            .patiently("closing the switch", || {
+                self.store.close(switch, Status::Rejected, why)
             })
-            // A call of Baton's own tool counts by the id that Baton gave it.
-            .filter(|call| !call.own)
-            .collect()
+            .await?;
+        if closed {
+            tracing::warn!(to = %switch.to_agent, why, "a switch was refused");
+            self.metrics.closed(switch.origin, Status::Rejected);
+        }
+        if open.as_ref().is_some_and(|open| open.switch.id == id) {
+            *open = None;
+        }
+        Ok(())
     }
 
     async fn survey(&self, response: &Response, target: &AgentId) -> Result<Scene, Undone> {
@@ -216,9 +266,17 @@ impl Context {
             self.verdict(&response.key.user, &call.to).await?
         };
         let from = response.model.as_ref();
-        Ok(self
+        let unfit = self
             .unfit(from, &call.to, begun_from_spec, &verdict)
-            .map(|unfit| unfit.to_string()))
+            .await?;
+        if let Some(unfit) = unfit {
+            return Ok(Some(unfit.to_string()));
+        }
+        let at = response.object_id.timestamp();
+        Ok(self
+            .is_braked(&response.key, &response.id, at)
+            .await?
+            .then(|| TOO_OFTEN.to_owned()))
     }
 
     async fn accept(
@@ -255,15 +313,24 @@ impl Context {
             // The tool itself may have written what does not count.
             return self.look_again(open).await;
         }
-        let begun_from_spec = scene
-            .conversation
-            .as_ref()
-            .is_some_and(|c| c.spec.is_some());
-        self.take_up(open, Open::new(switch, begun_from_spec, self.guard))
-            .await?;
+        self.begin(open, switch, scene.conversation.as_ref(), &scene.turn)
+            .await
+    }
+
+    /// Guards a switch from now on, and puts its target in force, given what was read last.
+    pub(super) async fn begin(
+        &self,
+        open: &mut Option<Box<Open>>,
+        switch: Switch,
+        conversation: Option<&Conversation>,
+        turn: &Turn,
+    ) -> Result<(), Undone> {
+        let begun_from_spec = conversation.is_some_and(|c| c.spec.is_some());
+        let next = Open::new(switch, begun_from_spec, self.guard);
+        self.take_up(open, next).await?;
         let Some(guarded) = open else { return Ok(()) };
-        let acted = match &scene.conversation {
-            Some(conversation) => self.act(guarded, conversation, &scene.turn).await?,
+        let acted = match conversation {
+            Some(conversation) => self.act(guarded, conversation, turn).await?,
             None => Some(After::Open),
         };
         let after = match acted {
@@ -308,7 +375,7 @@ impl Context {
 
     /// Makes the record durable. `None`: another call of the turn was recorded meanwhile, by
     /// another instance, which knows at least as much.
-    async fn persist(
+    pub(super) async fn persist(
         &self,
         switch: &Switch,
         existing: Option<&Switch>,
@@ -325,15 +392,25 @@ impl Context {
                 }
                 continue;
             };
-            if switch.calls.iter().all(|call| known.calls.contains(call)) {
+            // A call's record that is still open takes over what the saved response says.
+            let is_complete = known.response.is_some()
+                || switch.response.is_none()
+                || known.status != Status::Open;
+            if is_complete && switch.calls.iter().all(|call| known.calls.contains(call)) {
                 return Ok(Some(known));
             }
             if switch.status != Status::Open {
                 return Ok(None);
             }
+            let mut next = switch.clone();
+            for call in &known.calls {
+                if !next.calls.contains(call) {
+                    next.calls.push(call.clone());
+                }
+            }
             let retargeted = self
                 .patiently("recording the switch", || {
-                    self.store.retarget(&known, switch)
+                    self.store.retarget(&known, &next)
                 })
                 .await?;
             if retargeted.is_some() {
@@ -380,6 +457,10 @@ impl Context {
         response: &Response,
         scene: &Scene,
     ) -> Result<(), Undone> {
+        if call.kind == CallKind::Handoff {
+            // LibreChat's own handoff writes nothing.
+            return Ok(());
+        }
         let guard = Guard {
             user_message: scene.turn.user_message.as_ref().map(|u| u.object_id),
             response: Some(response.object_id),
@@ -424,7 +505,11 @@ fn draft(call: &SwitchCall, response: &Response) -> Switch {
         from_agent: response.model.clone(),
         to_agent: call.to.clone(),
         reason: call.reason.clone(),
-        origin: Origin::Tool,
+        origin: match call.kind {
+            CallKind::Tool => Origin::Tool,
+            CallKind::Own => Origin::Mcp,
+            CallKind::Handoff => Origin::Handoff,
+        },
         status: Status::Open,
         detail: None,
         repairs: 0,

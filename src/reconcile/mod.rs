@@ -5,6 +5,7 @@
 //! of their conversation and give it back. A position in the stream is saved only when everything
 //! before it has been dealt with.
 
+mod call;
 mod choose;
 mod context;
 mod dispatch;
@@ -16,8 +17,10 @@ mod target;
 mod timer;
 mod watermark;
 
+pub use call::Call;
 pub use choose::NotChosen;
 pub use context::{Context, Undone};
 pub use dispatch::Reconciler;
 pub use handle::{Handle, Requests, requests};
+pub(crate) use target::TOO_OFTEN;
 pub use target::Unfit;

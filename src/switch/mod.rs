@@ -1,5 +1,6 @@
 //! The domain: what a switch is, what is decided about it, and where it is kept.
 
+pub mod calls;
 pub mod decide;
 pub mod flight;
 pub mod policy;

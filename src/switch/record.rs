@@ -6,7 +6,8 @@ use mongodb::bson::{DateTime, oid::ObjectId};
 use serde::{Deserialize, Serialize};
 
 use crate::librechat::{
-    AgentId, ConversationId, ConversationKey, MessageId, TenantId, TurnRef, UserId,
+    AgentId, CallKind, ConversationId, ConversationKey, MessageId, SwitchCall, TenantId, TurnRef,
+    UserId,
 };
 
 use super::decide::Guard;
@@ -125,12 +126,18 @@ impl Switch {
         }
     }
 
+    /// Whether this is the call that the record stands for, and not another one of the same turn.
+    #[must_use]
+    pub fn is_of(&self, call: &SwitchCall) -> bool {
+        self.switch_id.is_some() && call.kind == CallKind::Own && self.switch_id == call.switch_id
+    }
+
     /// Of two switches of a conversation the one whose position is greater is the later decision: that
     /// of the later turn, in a turn the user's choice, and of several the one recorded later.
     #[must_use]
     pub fn position(&self) -> (Option<ObjectId>, bool, Option<DateTime>) {
         (
-            self.user_message,
+            self.user_message.or(self.floor),
             self.origin == Origin::Api,
             self.created_at,
         )

@@ -195,6 +195,49 @@ impl Store {
             .await
     }
 
+    /// The conversation's last switch that no later decision has taken the place of.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn last_standing(&self, key: &ConversationKey) -> Result<Option<Switch>> {
+        self.switches
+            .find_one(doc! {
+                "conversation_id": &key.conversation, "user": &key.user,
+                "status": { "$in": ["open", "settled"] },
+            })
+            .sort(doc! { "created_at": -1 })
+            .await
+    }
+
+    /// How many other turns switched the conversation in the time up to `at`. What is learned late
+    /// counts when its response was made.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn recent(
+        &self,
+        key: &ConversationKey,
+        turn: &MessageId,
+        at: DateTime,
+        within: Duration,
+    ) -> Result<u64> {
+        let window = i64::try_from(within.as_millis()).unwrap_or(i64::MAX);
+        let since = DateTime::from_millis(at.timestamp_millis().saturating_sub(window));
+        let made_in_time = doc! { "$gte": first_id_at(since), "$lt": first_id_after(at) };
+        self.switches
+            .count_documents(doc! {
+                "conversation_id": &key.conversation, "user": &key.user,
+                "status": { "$ne": "rejected" }, "message_id": { "$ne": turn },
+                "$or": [
+                    { "response": made_in_time },
+                    { "response": null, "created_at": { "$gte": since, "$lte": at } },
+                ],
+            })
+            .await
+    }
+
     /// The open switches recorded at `since` or later, by MongoDB's clock, less those that are
     /// `known`. A record that cannot be understood is skipped: it may be that of a later version.
     ///
@@ -256,6 +299,7 @@ impl Store {
         let mut set = doc! { "to_agent": &next.to_agent, "status": "open", "calls": &next.calls };
         let mut unset = doc! { "closed_at": "", "expires_at": "", "detail": "" };
         for (field, value) in [
+            ("origin", Some(next.origin.to_string().into())),
             ("tool_call_id", next.tool_call_id.clone().map(Bson::String)),
             ("switch_id", next.switch_id.clone().map(Bson::String)),
             ("reason", next.reason.clone().map(Bson::String)),
@@ -420,6 +464,20 @@ fn turn_filter(key: &ConversationKey, message: Option<&MessageId>) -> Document {
         "conversation_id": &key.conversation,
         "message_id": message.cloned().map_or(Bson::Null, Bson::from),
     }
+}
+
+/// The least `_id` that MongoDB can have given at this time.
+fn first_id_at(time: DateTime) -> ObjectId {
+    let seconds = u32::try_from(time.timestamp_millis() / 1000).unwrap_or(0);
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&seconds.to_be_bytes());
+    ObjectId::from_bytes(bytes)
+}
+
+fn first_id_after(time: DateTime) -> ObjectId {
+    first_id_at(DateTime::from_millis(
+        time.timestamp_millis().saturating_add(1000),
+    ))
 }
 
 fn understood(raw: &RawDocument) -> Option<Switch> {

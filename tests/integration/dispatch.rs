@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use baton::aliases::Aliases;
 use baton::feed::{Checkpoint, Checkpoints, Delivery, Item};
 use baton::health::Health;
 use baton::librechat::access::Access;
@@ -13,7 +14,8 @@ use baton::librechat::{
 };
 use baton::metrics::Metrics;
 use baton::reconcile::{Context, Reconciler, Undone, requests};
-use baton::switch::policy::AllowList;
+use baton::switch::calls::Calls;
+use baton::switch::policy::{AllowList, Brake};
 use baton::switch::record::{Status, Switch};
 use baton::switch::store::Store;
 use mongodb::Client;
@@ -55,8 +57,11 @@ impl Desk {
             access: Arc::new(Access::new(librechat.clone())),
             specs: Arc::new(Specs::default()),
             allow: Arc::new(AllowList::default()),
+            brake: Brake::default(),
+            aliases: Arc::new(Aliases::default()),
             tools: Arc::new(tools()),
             store: Store::new(&state, 24 * HOUR),
+            calls: Calls::new(&state, 24 * HOUR),
             guard,
             health: health.clone(),
             metrics: Metrics::new(),

@@ -54,7 +54,7 @@ fn the_tool_alone_and_of_trusted_servers_counts() {
         ("hand_over_mcp_baton", true),
     ] {
         let read = read(&call(name, answer().to_string())).unwrap();
-        assert_eq!(read.own, own, "{name}");
+        assert_eq!(read.kind == CallKind::Own, own, "{name}");
     }
     for name in [
         "",
