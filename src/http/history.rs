@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use futures::{StreamExt, TryStreamExt, stream};
-use mongodb::bson::{DateTime, oid::ObjectId};
+use mongodb::bson::DateTime;
 use serde::Serialize;
 use tokio::time::timeout_at;
 use utoipa::ToSchema;
@@ -15,14 +15,12 @@ use super::api::Api;
 use super::backend::Backend;
 use super::error::ApiError;
 use super::openapi::Failures;
+use super::paging::{Asked, cursor};
 use super::path::{ConversationPath, no_such_conversation};
 use super::user::User;
 use crate::librechat::access::Verdict;
 use crate::librechat::{AgentId, ConversationKey, UserId};
 use crate::switch::record::{Origin, Status, Switch};
-
-const DEFAULT: u32 = 20;
-const MOST: u32 = 100;
 
 /// So many agents' names are looked up side by side.
 const NAMES_AT_ONCE: usize = 4;
@@ -77,13 +75,6 @@ struct Named {
     id: AgentId,
     /// As the agent is called now.
     name: Option<String>,
-}
-
-/// What the query asks for.
-#[derive(Debug, PartialEq, Eq)]
-struct Asked {
-    limit: u32,
-    after: Option<(DateTime, ObjectId)>,
 }
 
 /// What happened to the agent of a conversation
@@ -191,77 +182,6 @@ impl Entry {
             created_at: text(switch.created_at),
             applied_at: text(switch.applied_at),
             closed_at: text(switch.closed_at),
-        }
-    }
-}
-
-/// The place of a switch in the order of the history: its time in milliseconds and its id.
-fn cursor(switch: &Switch) -> Option<String> {
-    let at = switch.created_at?.timestamp_millis();
-    Some(format!("{at}-{}", switch.id.to_hex()))
-}
-
-impl Asked {
-    /// Other parameters are nobody's concern: proxies and caches add their own.
-    fn parse(query: &str) -> Result<Self, ApiError> {
-        let mut asked = Self {
-            limit: DEFAULT,
-            after: None,
-        };
-        for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-            match name {
-                "limit" => {
-                    let limit = value.parse().ok();
-                    asked.limit = limit
-                        .filter(|limit| (1..=MOST).contains(limit))
-                        .ok_or_else(|| ApiError::field("limit", format!("give 1 to {MOST}")))?;
-                }
-                "cursor" => {
-                    let wrong = || ApiError::field("cursor", "give a next_cursor as it was");
-                    asked.after = Some(place(value).ok_or_else(wrong)?);
-                }
-                _ => {}
-            }
-        }
-        Ok(asked)
-    }
-}
-
-fn place(cursor: &str) -> Option<(DateTime, ObjectId)> {
-    let (at, id) = cursor.split_once('-')?;
-    let at = at.parse().ok()?;
-    Some((DateTime::from_millis(at), ObjectId::parse_str(id).ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_query_is_taken_by_its_word() {
-        assert_eq!(Asked::parse("").unwrap().limit, 20);
-        assert_eq!(Asked::parse("limit=100&utm=x").unwrap().limit, 100);
-        let id = "0123456789abcdef01234567";
-        let asked = Asked::parse(&format!("cursor=1700000000000-{id}")).unwrap();
-        let (at, after) = asked.after.unwrap();
-        assert_eq!(at.timestamp_millis(), 1_700_000_000_000);
-        assert_eq!(after.to_hex(), id);
-    }
-
-    #[test]
-    fn what_cannot_be_meant_names_its_field() {
-        for (query, field) in [
-            ("limit=0", "limit"),
-            ("limit=101", "limit"),
-            ("limit=-1", "limit"),
-            ("limit=", "limit"),
-            ("limit=1e1", "limit"),
-            ("cursor=", "cursor"),
-            ("cursor=1-2", "cursor"),
-            ("cursor=%24ne", "cursor"),
-        ] {
-            let error = Asked::parse(query).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{field}: ")), "{query}: {error}");
         }
     }
 }

@@ -13,6 +13,7 @@ mod limits;
 mod observe;
 mod openapi;
 pub mod ops;
+mod paging;
 mod path;
 mod rate;
 mod serve;
