@@ -41,14 +41,8 @@ impl Scene {
     fn called(&self, calls: &[SwitchCall]) -> Option<&Switch> {
         self.existing
             .as_ref()
-            .filter(|switch| switch.status == Status::Open && switch.response.is_none())
+            .filter(|switch| switch.awaits_its_response())
             .filter(|switch| calls.iter().any(|call| switch.is_of(call)))
-    }
-
-    /// Whether the user's choice was made in the turn of this response.
-    fn has(&self, choice: &Switch, response: &Response) -> bool {
-        let of_the_choice = (choice.floor).and_then(|floor| self.turn.first_response_after(floor));
-        of_the_choice.is_some_and(|head| head.object_id == response.object_id)
     }
 }
 
@@ -392,10 +386,8 @@ impl Context {
                 }
                 continue;
             };
-            // A call's record that is still open takes over what the saved response says.
-            let is_complete = known.response.is_some()
-                || switch.response.is_none()
-                || known.status != Status::Open;
+            // A call's record takes over what the saved response says.
+            let is_complete = switch.response.is_none() || !known.awaits_its_response();
             if is_complete && switch.calls.iter().all(|call| known.calls.contains(call)) {
                 return Ok(Some(known));
             }
