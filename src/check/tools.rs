@@ -18,10 +18,9 @@ pub(super) async fn check(settings: &Settings, client: &Client, report: &mut Rep
             "mcp",
             format!("/mcp is open to the server {}", settings.mcp.server),
         ),
-        None => report.warn(
+        None => report.ok(
             "mcp",
-            "mcp.token is not set, so that there is no /mcp",
-            "where agents are to have Baton's own switch_agent, set it as in the README",
+            "mcp.token is not set, so that there is no /mcp and no switch_agent of Baton's",
         ),
     }
     let allow = AllowList::new(settings.switch.allow.clone());

@@ -44,6 +44,12 @@ impl Scene {
             .filter(|switch| switch.awaits_its_response())
             .filter(|switch| calls.iter().any(|call| switch.is_of(call)))
     }
+
+    /// Whether the user's choice was made in the turn of this response.
+    fn has(&self, choice: &Switch, response: &Response) -> bool {
+        let of_the_choice = (choice.floor).and_then(|floor| self.turn.first_response_after(floor));
+        of_the_choice.is_some_and(|head| head.object_id == response.object_id)
+    }
 }
 
 impl Context {
