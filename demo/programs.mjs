@@ -93,16 +93,16 @@ export async function startBaton(uri) {
   };
 }
 
-/** What Baton has noted, in its own words: `baton switches`. */
+/** What Baton has noted, newest first: `baton switches`. */
 export async function listSwitches(uri) {
-  const list = spawn(process.env.BATON, ['switches'], {
+  const list = spawn(process.env.BATON, ['switches', '--json'], {
     cwd: `${root}.cache/demo`,
     env: { MONGO_URI: uri },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const lines = [];
+  const records = [];
   for await (const line of createInterface({ input: list.stdout })) {
-    lines.push(line);
+    records.push(JSON.parse(line));
   }
-  return lines;
+  return records;
 }

@@ -7,7 +7,7 @@ import { bad, bold, dim, duration, good, heading, moment, say } from './screen.m
 /** How long Baton has to put a conversation right before the demo calls it a failure. */
 const PATIENCE = 10_000;
 
-const nameOf = (agents, id) => agents.find((agent) => agent.id === id)?.name ?? `${id} (which does not exist)`;
+const nameOf = (agents, id) => agents.find((agent) => agent.id === id)?.name ?? id;
 
 /** Tells each write of a turn as it happens. */
 function telling(user, agent, to) {
@@ -109,8 +109,13 @@ export async function withBaton(scene, baton, lost) {
   });
 
   heading('What Baton has noted (baton switches)');
-  for (const line of await listSwitches(uri)) {
-    say(`  ${line}`);
+  for (const record of (await listSwitches(uri)).reverse()) {
+    const user = users.find(({ _id }) => _id.toHexString() === record.user).name;
+    const way = `${nameOf(agents, record.from_agent)} → ${nameOf(agents, record.to_agent)}`;
+    const why = record.detail ? `: ${record.detail}` : '';
+    const repairs = record.repairs > 0 ? `, put back ${record.repairs === 1 ? 'once' : `${record.repairs} times`}` : '';
+    say(`  ${user.padEnd(5)} ${way}`);
+    say(`        ${dim(`${record.status}${repairs}${why}`)}`);
   }
 
   heading('And the tab that is open all the while?');

@@ -75,6 +75,12 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!(settings.state.database, "baton");
     assert_eq!(settings.http.listen.to_string(), "127.0.0.1:8787");
     assert_eq!(settings.ops.listen, None);
+    assert_eq!(settings.http.base_path, "");
+    let limit = settings.http.rate_limit.unwrap();
+    assert_eq!((limit.requests, limit.burst), (20, 200));
+    assert_eq!(limit.per, Duration::from_secs(1));
+    assert!(settings.http.trusted_proxies.is_empty());
+    assert!(settings.http.cors_origins.is_empty());
     assert_eq!(settings.auth.mode, AuthMode::Jwt);
     assert_eq!(settings.mcp.server, "baton");
     assert_eq!(settings.switch.tools, ["switch_agent"]);
@@ -370,4 +376,73 @@ fn librechats_own_file_is_read_and_must_fit() {
         found.starts_with("config.toml:2: librechat.config: "),
         "{found}"
     );
+}
+
+#[test]
+fn the_api_can_be_limited_and_opened() {
+    let file = r#"
+        [http]
+        base_path = "/baton/v1/"
+        rate_limit = "100/m"
+        trusted_proxies = ["127.0.0.1", "10.0.0.0/8", "::1"]
+        cors_origins = ["https://Chat.example.org", "http://localhost:3090"]
+    "#;
+    let http = settings(file, &[]).http;
+    assert_eq!(http.base_path, "/baton/v1");
+    let limit = http.rate_limit.unwrap();
+    assert_eq!((limit.requests, limit.burst), (100, 100));
+    assert_eq!(limit.per, Duration::from_secs(60));
+    let proxies: Vec<String> = http
+        .trusted_proxies
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(proxies, ["127.0.0.1/32", "10.0.0.0/8", "::1/128"]);
+    assert_eq!(
+        http.cors_origins,
+        ["https://chat.example.org", "http://localhost:3090"]
+    );
+    let off = settings("", &[("BATON__HTTP__RATE_LIMIT", "off")]);
+    assert_eq!(off.http.rate_limit, None);
+}
+
+#[test]
+fn limits_and_places_that_make_no_sense_are_refused() {
+    for (key, values) in [
+        (
+            "base_path",
+            &["baton", "/", "/a//b", "/..", "/a/./b", "/{x}", "/a b", "/*"][..],
+        ),
+        (
+            "rate_limit",
+            &[
+                "20",
+                "0/s",
+                "20/s burst 0",
+                "20/d",
+                "20/s 200",
+                "-1/s",
+                "20/s burst 5 x",
+            ],
+        ),
+        ("trusted_proxies", &["proxy", "10.0.0.0/33", "10.0.0.1:80"]),
+        (
+            "cors_origins",
+            &[
+                "*",
+                "chat.example.org",
+                "https://a.org/",
+                "https://a.org/x",
+                "null",
+                "ftp://a.org",
+                "https://u@a.org",
+            ],
+        ),
+    ] {
+        for value in values {
+            let variable = format!("BATON__HTTP__{}", key.to_ascii_uppercase());
+            let found = problem("", &[(variable.as_str(), value)]);
+            assert!(found.contains(&format!("http.{key}: ")), "{value}: {found}");
+        }
+    }
 }

@@ -74,8 +74,10 @@ pub(super) async fn drain(mut body: Body) {
     let mut left = DRAINED;
     let drained = async {
         while let Some(Ok(frame)) = body.frame().await {
-            let length = frame.data_ref().map_or(0, |data| data.len());
-            match left.checked_sub(length) {
+            let Some(data) = frame.data_ref() else {
+                continue;
+            };
+            match left.checked_sub(data.len()) {
                 Some(rest) => left = rest,
                 None => break,
             }

@@ -136,15 +136,15 @@ async fn names(
 
 impl Entry {
     fn of(switch: Switch, names: &HashMap<AgentId, Option<String>>) -> Self {
-        let named = |id: AgentId| Named {
+        let with_name = |id: AgentId| Named {
             name: names.get(&id).cloned().flatten(),
             id,
         };
         let text = |at: Option<DateTime>| at.and_then(|at| at.try_to_rfc3339_string().ok());
         Self {
             id: switch.id.to_hex(),
-            from: switch.from_agent.map(named),
-            to: named(switch.to_agent),
+            from: switch.from_agent.map(with_name),
+            to: with_name(switch.to_agent),
             reason: switch.reason,
             origin: switch.origin,
             status: switch.status,

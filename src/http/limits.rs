@@ -38,10 +38,10 @@ pub(super) async fn admit(
         request.headers(),
         &api.trusted_proxies,
     );
-    if let Some(limiter) = &api.by_address {
-        if let Err(wait) = limiter.take(told_apart(address)) {
-            return too_often(wait, "this address").into_response();
-        }
+    if let Some(limiter) = &api.by_address
+        && let Err(wait) = limiter.take(told_apart(address))
+    {
+        return too_often(wait, "this address").into_response();
     }
     let Ok(Ok(_turn)) = timeout(TURN, api.turns.acquire()).await else {
         let message = "too many requests at once; try again";

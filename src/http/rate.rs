@@ -63,8 +63,10 @@ impl<K: Eq + Hash> Limiter<K> {
         }
         let full_at = known.map_or(now, |at| at.max(now)) + self.cost;
         let ahead = full_at.saturating_duration_since(now);
-        if ahead > self.burst {
-            return Err(ahead - self.burst);
+        if let Some(wait) = ahead.checked_sub(self.burst)
+            && !wait.is_zero()
+        {
+            return Err(wait);
         }
         clients.full_at.insert(client, full_at);
         Ok(())

@@ -26,7 +26,8 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long the head of a request may take, from the end of the one before.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// More than this much of a head is refused. LibreChat's cookies with OpenID tokens take 10 KiB.
+/// More than this much of a head is refused. Cookies that hold tokens of an identity
+/// provider's take several KiB.
 const HEAD_SIZE: usize = 64 * 1024;
 
 /// More connections than this are not accepted until some end.

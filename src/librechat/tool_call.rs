@@ -299,3 +299,6 @@ fn answer_in_text(text: &str) -> Option<Answer> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,6 +58,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "callers make it on the spot")]
     fn read(arguments: Value) -> Result<Wish, String> {
         Wish::read(arguments.as_object().unwrap())
     }

@@ -31,7 +31,7 @@ use crate::{
         peek::{Glance, glance},
     },
     metrics::Seen,
-    switch::record::Switch,
+    switch::store::OpenSince,
 };
 
 /// More than this many deliveries are not worked on at once; the stream waits.
@@ -91,7 +91,7 @@ enum Output {
         response: Result<Option<Response>, Undone>,
     },
     Glanced(Vec<ConversationKey>, Result<Vec<Glance>, Undone>),
-    Synced(Result<Vec<Switch>, Undone>),
+    Synced(Result<OpenSince, Undone>),
     Saved(Result<(), Undone>),
 }
 
@@ -139,10 +139,13 @@ impl Reconciler {
         store
             .patiently("preparing the state database", || store.calls.prepare())
             .await?;
+        let none = HashSet::new();
         let open = store
-            .patiently("reading the open switches", || store.store.open_since(None))
+            .patiently("reading the open switches", || {
+                store.store.open_since(None, &none)
+            })
             .await?;
-        tracing::info!(open = open.len(), "guarding the open switches");
+        tracing::info!(open = open.switches.len(), "guarding the open switches");
         self.adopt(open);
 
         let mut sync = interval(SYNC);
@@ -487,9 +490,9 @@ impl Reconciler {
     }
 
     /// Guards switches that another instance, or this one before a restart, left open.
-    fn adopt(&mut self, open: Vec<Switch>) {
-        for switch in open {
-            self.synced = self.synced.max(switch.created_at);
+    fn adopt(&mut self, open: OpenSince) {
+        self.synced = self.synced.max(open.newest);
+        for switch in open.switches {
             let key = switch.key();
             let lane = self.lanes.entry(key.clone()).or_default();
             match &lane.open {
@@ -513,9 +516,11 @@ impl Reconciler {
             let overlap = i64::try_from(SYNC_OVERLAP.as_millis()).unwrap_or(i64::MAX);
             DateTime::from_millis(at.timestamp_millis().saturating_sub(overlap))
         });
+        let guarded = self.lanes.values().filter_map(|lane| lane.open.as_ref());
+        let known: HashSet<ObjectId> = guarded.map(|open| open.switch.id).collect();
         let context = Arc::clone(&self.context);
         self.tasks.spawn(async move {
-            let read = || context.store.open_since(since);
+            let read = || context.store.open_since(since, &known);
             Output::Synced(context.patiently("reading the open switches", read).await)
         });
     }

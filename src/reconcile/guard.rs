@@ -89,10 +89,10 @@ impl Context {
 
     /// A look where a switch is open; afterwards it may not be.
     pub(super) async fn look_again(&self, open: &mut Option<Box<Open>>) -> Result<(), Undone> {
-        if let Some(guarded) = open {
-            if let After::Closed = self.look(guarded).await? {
-                *open = None;
-            }
+        if let Some(guarded) = open
+            && let After::Closed = self.look(guarded).await?
+        {
+            *open = None;
         }
         Ok(())
     }

@@ -193,4 +193,6 @@ fn after_end(guard: &Guard, sight: &Sight, turn: &Turn, touch: DateTime) -> Deci
 }
 
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod interleavings;

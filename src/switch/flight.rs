@@ -72,3 +72,6 @@ pub fn in_flight(newest: &[MessageHead]) -> Option<Flight> {
         floor: before_last,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 //! Every record is durable (majority) when a call returns. Times are the server's
 //! (`$currentDate`). No pipeline updates: they fail on DocumentDB.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use futures::TryStreamExt;
 use mongodb::{
@@ -19,6 +19,9 @@ use crate::librechat::{ConversationKey, MessageId};
 const SWITCHES: &str = "switches";
 const DUPLICATE_KEY: i32 = 11000;
 
+/// So many open switches are read at a time.
+const OPEN_BATCH: u32 = 500;
+
 /// What became of an attempt to record a switch.
 #[derive(Debug)]
 pub enum Recorded {
@@ -26,6 +29,15 @@ pub enum Recorded {
     New(Switch),
     /// The turn (or the refused call) has a record already: this one.
     Existing(Switch),
+}
+
+/// Open switches, as other instances or earlier runs have left them.
+#[derive(Debug)]
+pub struct OpenSince {
+    /// Those that were not known.
+    pub switches: Vec<Switch>,
+    /// When the newest of all was recorded, the known ones included.
+    pub newest: Option<DateTime>,
 }
 
 /// The `switches` collection.
@@ -226,28 +238,54 @@ impl Store {
             .await
     }
 
-    /// All open switches recorded at `since` or later, by MongoDB's clock, oldest first. A record
-    /// that cannot be understood is skipped: it may be that of a later version.
+    /// The open switches recorded at `since` or later, by MongoDB's clock, less those that are
+    /// `known`. A record that cannot be understood is skipped: it may be that of a later version.
     ///
-    /// The reasons are left out, since thousands of these may be held.
+    /// Thousands may be open, and this is asked every few seconds: what is known is not read, the
+    /// reasons are left out, and no large batch is held.
     ///
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn open_since(&self, since: Option<DateTime>) -> Result<Vec<Switch>> {
+    pub async fn open_since(
+        &self,
+        since: Option<DateTime>,
+        known: &HashSet<ObjectId>,
+    ) -> Result<OpenSince> {
         let mut filter = doc! { "status": "open" };
         if let Some(since) = since {
             filter.insert("created_at", doc! { "$gte": since });
         }
-        self.switches
-            .clone_with_type::<RawDocumentBuf>()
+        let mut newest = None;
+        let mut unknown = Vec::new();
+        let mut heads = self
+            .raw()
             .find(filter)
-            .projection(doc! { "reason": 0 })
-            .sort(doc! { "created_at": 1 })
-            .await?
-            .try_filter_map(|raw| async move { Ok(understood(&raw)) })
-            .try_collect()
-            .await
+            .projection(doc! { "created_at": 1 })
+            .batch_size(OPEN_BATCH)
+            .await?;
+        while let Some(head) = heads.try_next().await? {
+            newest = newest.max(head.get_datetime("created_at").ok());
+            let id = head.get_object_id("_id").ok();
+            unknown.extend(id.filter(|id| !known.contains(id)));
+        }
+        let mut switches = Vec::new();
+        if !unknown.is_empty() {
+            switches = self
+                .raw()
+                .find(doc! { "_id": { "$in": unknown }, "status": "open" })
+                .projection(doc! { "reason": 0 })
+                .batch_size(OPEN_BATCH)
+                .await?
+                .try_filter_map(|raw| async move { Ok(understood(&raw)) })
+                .try_collect()
+                .await?;
+        }
+        Ok(OpenSince { switches, newest })
+    }
+
+    fn raw(&self) -> Collection<RawDocumentBuf> {
+        self.switches.clone_with_type()
     }
 
     /// Gives the turn's record the target of a later call of the same turn, and opens it (again).

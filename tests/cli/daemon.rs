@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -184,7 +184,10 @@ fn the_service_manager_hears_how_it_is() {
     );
     assert!(early.iter().any(|m| m == "WATCHDOG=1\n"), "{early:?}");
     daemon.signal("TERM");
-    while next() != "STOPPING=1\n" {}
+    let asked = Instant::now();
+    while next() != "STOPPING=1\n" {
+        assert!(asked.elapsed() < PATIENCE, "it does not say that it stops");
+    }
     // From here on nobody listens, and that holds nothing up.
     assert_eq!(daemon.end().0, Some(0));
 }

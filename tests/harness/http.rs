@@ -61,19 +61,21 @@ impl Request {
 
     /// The head of the request, on a connection that is closed after the answer.
     pub fn head(&self, address: SocketAddr) -> String {
-        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
-        head += &format!("Host: {address}\r\nConnection: close\r\n");
-        for (name, value) in &self.headers {
-            head += &format!("{name}: {value}\r\n");
-        }
+        let mut lines = vec![
+            format!("{} {} HTTP/1.1", self.method, self.path),
+            format!("Host: {address}"),
+            "Connection: close".to_owned(),
+        ];
+        let own = self.headers.iter();
+        lines.extend(own.map(|(name, value)| format!("{name}: {value}")));
         let is_framed = self
             .headers
             .iter()
             .any(|(name, _)| name.eq_ignore_ascii_case("transfer-encoding"));
         if !self.body.is_empty() && !is_framed {
-            head += &format!("Content-Length: {}\r\n", self.body.len());
+            lines.push(format!("Content-Length: {}", self.body.len()));
         }
-        head + "\r\n"
+        lines.join("\r\n") + "\r\n\r\n"
     }
 
     /// Sends it and waits for the answer.

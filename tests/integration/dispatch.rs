@@ -418,3 +418,40 @@ async fn a_record_of_another_shape_keeps_no_instance_from_starting() {
     desk.deals_with(desk.response(&turn).await).await;
     s.names(&turn, &s.b).await;
 }
+
+#[tokio::test]
+async fn an_end_between_two_reads_is_not_taken_for_the_target_in_force() {
+    let mongod = Mongod::start(Topology::ReplicaSet).await;
+    let s = Scene::on(&mongod).await;
+    let desk = Desk::open(&s.db, HOUR).await;
+    let turn = s.second_turn().await;
+    turn.tool_writes(&s.b).await;
+    turn.save_response(&[switch_to(&s.b, &turn)]).await;
+    let response = desk.response(&turn).await;
+    // The conversation is read at once, and the turn when it has ended.
+    let slow = doc! {
+        "configureFailPoint": "failCommand",
+        "mode": { "times": 1 },
+        "data": {
+            "failCommands": ["find"],
+            "namespace": format!("{}.messages", s.db.librechat),
+            "appName": DESK,
+            "blockConnection": true,
+            "blockTimeMS": 1500,
+        },
+    };
+    let admin = s.db.client.database("admin");
+    let before = admin.run_command(slow).await.unwrap();
+    let before = before.get_i32("count").map_or(0, i64::from);
+    let blocked = doc! {
+        "waitForFailPoint": "failCommand", "timesEntered": before + 1, "maxTimeMS": 30_000,
+    };
+    let end = async {
+        admin.run_command(blocked).await.unwrap();
+        turn.end().await;
+        turn.touch_user_message().await;
+    };
+    tokio::join!(desk.deals_with(response), end);
+    assert_eq!(s.closed(&turn).await.status, Status::Settled);
+    s.names(&turn, &s.b).await;
+}

@@ -31,3 +31,4 @@ mod replay;
 mod specs;
 mod stream;
 mod switches;
+mod writes;

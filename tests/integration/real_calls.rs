@@ -5,7 +5,7 @@ use futures::TryStreamExt;
 use mongodb::bson::{Bson, Document, doc};
 use serde_json::json;
 
-use crate::harness::{Agent, Baton, LibreChat, Mongod, TestDb, Turn, User, holds, parts};
+use crate::harness::{Agent, Baton, LibreChat, Mongod, TestDb, Turn, User, holds, parts, uuid};
 
 struct Scene {
     db: TestDb,
@@ -245,6 +245,12 @@ async fn a_message_of_the_users_is_nothing() {
         .unwrap();
     turn.start().await;
     turn.finish(&[parts::text("hello")]).await;
+    // And one that held it from the start.
+    let inserted = doc! {
+        "messageId": uuid(), "parentMessageId": &turn.response, "user": &turn.user,
+        "conversationId": &turn.conversation, "isCreatedByUser": true, "content": &content[..],
+    };
+    s.db.messages().insert_one(inserted).await.unwrap();
     s.caught_up().await;
     assert_eq!(
         turn.agent_now(&s.db).await.as_deref(),

@@ -1,5 +1,7 @@
 // Users, agents and who may see which, made by LibreChat's own functions.
 
+import { randomBytes } from 'node:crypto';
+
 import jwt from 'jsonwebtoken';
 
 /** `PermissionBits` of librechat-data-provider: what an editor of an agent has. */
@@ -27,7 +29,9 @@ export function peopleOf({ mongoose, methods }) {
 
     /** Makes an agent and answers with its document; nobody may see it yet but an administrator. */
     async agent({ name, author, ...rest }) {
-      const id = rest.id ?? `agent_${name.replace(/\W/g, '')}${new ObjectId()}`;
+      // As long as LibreChat's own, and readable.
+      const tail = `${name.replace(/\W/g, '')}_${randomBytes(18).toString('base64url')}`.slice(0, 21);
+      const id = rest.id ?? `agent_${tail}`;
       const agent = { provider: 'openAI', model: 'gpt-4o', ...rest, id, name, author: new ObjectId(author) };
       return methods.createAgent(agent);
     },

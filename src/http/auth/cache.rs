@@ -18,11 +18,14 @@ const MOST: usize = 10_000;
 /// Credentials, of which nothing can be told from this.
 pub(super) type Fingerprint = [u8; 32];
 
+/// An answer that may still be awaited.
+type Answer = Arc<OnceCell<ObjectId>>;
+
 /// One question for many requests with the same credentials, and its answer for some seconds.
 /// Only a success is remembered.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    known: Mutex<HashMap<Fingerprint, (Instant, Arc<OnceCell<ObjectId>>)>>,
+    known: Mutex<HashMap<Fingerprint, (Instant, Answer)>>,
 }
 
 impl Cache {
@@ -36,17 +39,17 @@ impl Cache {
         cell.get_or_try_init(|| ask).await.copied()
     }
 
-    fn cell(&self, credentials: Fingerprint, now: Instant) -> Arc<OnceCell<ObjectId>> {
+    fn cell(&self, credentials: Fingerprint, now: Instant) -> Answer {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((until, cell)) = known.get(&credentials) {
-            if *until > now {
-                return Arc::clone(cell);
-            }
+        if let Some((until, cell)) = known.get(&credentials)
+            && *until > now
+        {
+            return Arc::clone(cell);
         }
         if known.len() >= MOST {
             known.retain(|_, (until, _)| *until > now);
         }
-        let cell = Arc::default();
+        let cell = Answer::default();
         if known.len() < MOST {
             known.insert(credentials, (now + HOLDS, Arc::clone(&cell)));
         }

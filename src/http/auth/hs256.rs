@@ -22,10 +22,12 @@ pub(super) fn install() {
 }
 
 /// Baton signs nothing.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the type is given")]
 fn signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
     Err(ErrorKind::InvalidAlgorithm.into())
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the type is given")]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>> {
     if *algorithm != Algorithm::HS256 || key.family() != AlgorithmFamily::Hmac {
         return Err(ErrorKind::InvalidAlgorithm.into());

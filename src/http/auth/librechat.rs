@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, Request, Response, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -72,7 +72,7 @@ impl AskLibreChat {
                 "send LibreChat's token in Authorization, or its cookies",
             ));
         }
-        let credentials = fingerprint(shown().map(|value| value.as_bytes()));
+        let credentials = fingerprint(shown().map(HeaderValue::as_bytes));
         self.cache
             .get(credentials, async {
                 timeout(PATIENCE, self.ask(headers)).await.map_err(|_| {

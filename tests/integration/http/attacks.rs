@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::{Scene, claims, text};
-use crate::harness::{Answer, JWT_SECRET, Request, User};
+use crate::harness::{Answer, JWT_SECRET, Request, User, holds};
 
 /// A token of any algorithm, made by the library that LibreChat has.
 async fn forged(s: &Scene, user: &User, algorithm: &str, secret: &str) -> String {
@@ -154,40 +154,53 @@ async fn a_client_that_sends_a_byte_a_second_holds_up_nobody() {
     };
     let others = async {
         for agent in [&s.b, &s.a].into_iter().cycle().take(20) {
-            let started = Instant::now();
             s.chosen(&turn, agent).await;
-            assert!(started.elapsed() < Duration::from_secs(2));
-            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::join!(slow, others);
+    tokio::pin!(slow);
+    tokio::select! {
+        () = &mut slow => panic!("the others were held up"),
+        () = others => {}
+    }
+    slow.await;
 }
 
 #[tokio::test]
 async fn a_thousand_requests_at_once_are_all_answered() {
     let s = Scene::with(&[("BATON__HTTP__RATE_LIMIT", "off")]).await;
-    let turns = [
-        s.conversation().await,
-        s.conversation().await,
-        s.conversation().await,
-    ];
+    let mut turns = Vec::new();
+    for _ in 0..20 {
+        turns.push(s.conversation().await);
+    }
     let agents = [&s.b, &s.c, &s.a];
-    let all = (0..1000).map(|n| s.choose(&turns[n % 3], agents[n / 3 % 3]));
-    let mut answers: Vec<u16> = Vec::new();
+    let all = (0..1000).map(async |n: usize| {
+        let started = Instant::now();
+        let answer = s.choose(&turns[n % turns.len()], agents[n / turns.len() % 3]);
+        let answer = answer.await;
+        // What cannot be done in time is refused, and nothing is left unanswered. The rest is the
+        // wait for a turn, and for the processor that the clients share with the server.
+        assert!(started.elapsed() < Duration::from_secs(20), "{answer:?}");
+        answer
+    });
+    let mut good = 0;
     for answer in futures::future::join_all(all).await {
-        answers.push(answer.status);
-        if answer.status != 200 {
+        if answer.status == 200 {
+            good += 1;
+        } else {
             assert_eq!(answer.status, 503, "{answer:?}");
             answer.error();
         }
     }
-    let good = answers.iter().filter(|status| **status == 200).count();
-    assert!(good > 200, "{good} of 1000");
-    // What was answered 200 is on record, and nothing else.
+    assert!(good > 0);
     for turn in &turns {
-        let records = s.records(turn).await;
-        assert!(records.iter().all(|r| text(r, "status") != "open"));
+        holds("nothing is left open", async || {
+            let records = s.records(turn).await;
+            records
+                .iter()
+                .all(|record| text(record, "status") != "open")
+        })
+        .await;
     }
-    assert_eq!(s.baton.get("/livez").await.unwrap().0, 200);
     s.chosen(&turns[0], &s.b).await;
+    s.names(&turns[0], &s.b).await;
 }

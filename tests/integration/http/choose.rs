@@ -19,10 +19,10 @@ async fn a_choice_at_rest_is_in_force_and_settled_at_once() {
     let records = s.records(&turn).await;
     assert_eq!(records.len(), 1);
     let record = &records[0];
-    assert_eq!(text(&record, "origin"), "api");
-    assert_eq!(text(&record, "status"), "settled");
-    assert_eq!(text(&record, "from_agent"), s.a.id.as_str());
-    assert_eq!(text(&record, "to_agent"), s.b.id.as_str());
+    assert_eq!(text(record, "origin"), "api");
+    assert_eq!(text(record, "status"), "settled");
+    assert_eq!(text(record, "from_agent"), s.a.id.as_str());
+    assert_eq!(text(record, "to_agent"), s.b.id.as_str());
     assert!(record.get_datetime("applied_at").is_ok(), "{record:#?}");
     assert!(record.get_datetime("closed_at").is_ok());
 }
@@ -72,10 +72,10 @@ async fn somebody_elses_conversation_is_as_one_that_does_not_exist() {
     for stranger in [s.librechat.user().await, admin] {
         let token = s.librechat.token(&stranger).await;
         let path = format!("/api/convos/{}", turn.conversation);
-        let patch = Request::new("PATCH", &path)
+        let choice = Request::new("PATCH", &path)
             .token(&token)
             .json(&json!({ "agent_id": s.b.id }));
-        let answer = s.send(patch).await;
+        let answer = s.send(choice).await;
         assert_eq!((answer.status, &answer.text), (404, &missing.text));
         let history = Request::new("GET", &format!("{path}/switches")).token(&token);
         let answer = s.send(history).await;
@@ -188,8 +188,8 @@ async fn the_same_routes_are_under_the_base_path() {
     let turn = s.conversation().await;
     let path = format!("/baton/v1/api/convos/{}", turn.conversation);
     let body = json!({ "agent_id": s.b.id });
-    let patch = Request::new("PATCH", &path).token(&s.token).json(&body);
-    assert_eq!(s.send(patch).await.status, 200);
+    let choice = Request::new("PATCH", &path).token(&s.token).json(&body);
+    assert_eq!(s.send(choice).await.status, 200);
     s.chosen(&turn, &s.c).await;
     let history = Request::new("GET", &format!("{path}/switches")).token(&s.token);
     let answer = s.send(history).await;

@@ -17,7 +17,7 @@ async fn the_end_of_the_turn_in_flight_is_undone() {
     turn.start().await;
     s.chosen(&turn, &s.b).await;
     assert_eq!(turn.agent_now(&s.db).await.as_deref(), Some(&*s.b.id));
-    let record = &s.records(&turn).await[0];
+    let record = s.records(&turn).await.remove(0);
     assert_eq!(text(&record, "status"), "open");
     assert_eq!(
         text(&record, "parent_message_id"),

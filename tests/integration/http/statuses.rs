@@ -6,14 +6,18 @@ use super::{Scene, claims};
 use crate::harness::{Answer, Request, uuid};
 
 impl Scene {
-    fn url(&self) -> String {
+    fn somewhere() -> String {
         format!("/api/convos/{}", uuid())
     }
 
     async fn patch_with(&self, token: &str) -> Answer {
         let body = json!({ "agent_id": self.b.id });
-        self.send(Request::new("PATCH", &self.url()).token(token).json(&body))
-            .await
+        self.send(
+            Request::new("PATCH", &Self::somewhere())
+                .token(token)
+                .json(&body),
+        )
+        .await
     }
 
     async fn sign(&self, more: Value) -> String {
@@ -40,7 +44,7 @@ async fn a_body_that_is_not_what_it_should_be_is_400_and_names_the_field() {
         (r#"{"agent_id":"agent_a","title":"x"}"#, "title"),
         (r#"{"agent_id":"agent_a"} {}"#, "the body"),
     ] {
-        let request = Request::new("PATCH", &s.url())
+        let request = Request::new("PATCH", &Scene::somewhere())
             .token(&s.token)
             .header("Content-Type", "application/json")
             .body(body);
@@ -58,7 +62,7 @@ async fn a_body_that_is_not_what_it_should_be_is_400_and_names_the_field() {
 async fn what_does_not_show_whose_it_is_is_401() {
     let s = Scene::new().await;
     let body = json!({ "agent_id": s.b.id });
-    let bare = || Request::new("PATCH", &s.url()).json(&body);
+    let bare = || Request::new("PATCH", &Scene::somewhere()).json(&body);
     for request in [
         bare(),
         bare().header("Authorization", ""),
@@ -160,7 +164,7 @@ async fn a_body_that_is_too_long_is_413_and_the_client_can_read_it() {
     let s = Scene::new().await;
     for length in [16 * 1024 + 1, 100_000, 900_000] {
         for token in [s.token.as_str(), "no token at all"] {
-            let request = Request::new("PATCH", &s.url())
+            let request = Request::new("PATCH", &Scene::somewhere())
                 .token(token)
                 .header("Content-Type", "application/json")
                 .body(" ".repeat(length));
@@ -170,7 +174,7 @@ async fn a_body_that_is_too_long_is_413_and_the_client_can_read_it() {
         }
     }
     let padded = format!("{{\"agent_id\":\"agent_a\"}}{}", " ".repeat(16 * 1024 - 30));
-    let request = Request::new("PATCH", &s.url())
+    let request = Request::new("PATCH", &Scene::somewhere())
         .token(&s.token)
         .header("Content-Type", "application/json")
         .body(padded);
@@ -180,7 +184,7 @@ async fn a_body_that_is_too_long_is_413_and_the_client_can_read_it() {
 #[tokio::test]
 async fn a_client_that_asks_before_it_sends_too_much_is_told_at_once() {
     let s = Scene::new().await;
-    let request = Request::new("PATCH", &s.url())
+    let request = Request::new("PATCH", &Scene::somewhere())
         .token(&s.token)
         .header("Content-Type", "application/json")
         .header("Content-Length", "1000000")
@@ -193,7 +197,7 @@ async fn a_client_that_asks_before_it_sends_too_much_is_told_at_once() {
 async fn a_body_without_a_length_is_bounded_too() {
     let s = Scene::new().await;
     let chunk = format!("{:x}\r\n{}\r\n", 10_000, " ".repeat(10_000));
-    let request = Request::new("PATCH", &s.url())
+    let request = Request::new("PATCH", &Scene::somewhere())
         .token(&s.token)
         .header("Content-Type", "application/json")
         .header("Transfer-Encoding", "chunked")
@@ -206,7 +210,7 @@ async fn a_body_that_is_not_json_is_415() {
     let s = Scene::new().await;
     let body = json!({ "agent_id": s.b.id }).to_string();
     for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
-        let request = Request::new("PATCH", &s.url())
+        let request = Request::new("PATCH", &Scene::somewhere())
             .token(&s.token)
             .header("Content-Type", kind)
             .body(body.clone());
@@ -214,7 +218,9 @@ async fn a_body_that_is_not_json_is_415() {
         assert_eq!(answer.status, 415, "{kind:?}");
         answer.error();
     }
-    let none = Request::new("PATCH", &s.url()).token(&s.token).body(body);
+    let none = Request::new("PATCH", &Scene::somewhere())
+        .token(&s.token)
+        .body(body);
     assert_eq!(s.send(none).await.status, 415);
 }
 
