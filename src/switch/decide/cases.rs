@@ -12,6 +12,7 @@ fn id(second: u8) -> ObjectId {
     ObjectId::from_bytes(bytes)
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "every field that it is for is one")]
 fn at(ms: i64) -> Option<DateTime> {
     Some(DateTime::from_millis(ms))
 }
