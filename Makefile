@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help demo test test-full fmt lint deny drivers clean
+.PHONY: help demo test test-full fmt lint deny drivers openapi bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,6 +16,7 @@ demo: ## show a handoff that is lost, and one that Baton keeps, on a real MongoD
 
 test: fmt lint deny drivers ## run every check and test that needs no more than Rust, Python and Node
 	cargo test --locked
+	@$(MAKE) openapi
 
 test-full: test ## the same, and what needs Chromium (Debian's package, or CHROMIUM)
 	cargo test --locked --test integration frontend -- --ignored
@@ -32,6 +33,12 @@ deny: ## check the dependencies: licences, sources, bans
 drivers: ## check the scripts of the demo and those that drive LibreChat's own data layer
 	tests/librechat/install
 	cd tests/librechat && node --test check.mjs
+
+openapi: ## hold the API against its own description, with schemathesis
+	cargo test --locked --test integration -- --ignored http::openapi
+
+bench: ## time PATCH next to the bare update (needs wrk: apt-get install wrk)
+	cargo bench --locked --bench patch
 
 clean: ## remove what was built and fetched
 	cargo clean

@@ -14,6 +14,10 @@ const SERVER_SELECTION: Duration = Duration::from_secs(5);
 /// How long a write may wait for the majority.
 const MAJORITY_WAIT: Duration = Duration::from_secs(10);
 
+/// How many connections there may be. The driver's own 10 are too few where many conversations are
+/// worked on at once, each with several reads side by side.
+const POOL: u32 = 64;
+
 /// What an error of MongoDB's asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -40,6 +44,7 @@ pub async fn connect(uri: &str, purpose: &str) -> Result<Client, Error> {
     options
         .server_selection_timeout
         .get_or_insert(SERVER_SELECTION);
+    options.max_pool_size.get_or_insert(POOL);
     options.write_concern = Some(
         WriteConcern::builder()
             .w(Acknowledgment::Majority)

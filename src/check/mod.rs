@@ -12,6 +12,7 @@ mod report;
 mod rights;
 mod server;
 mod state;
+mod tools;
 mod topology;
 
 pub use report::Report;
@@ -43,4 +44,5 @@ pub async fn check(settings: &Settings, report: &mut Report) {
         state::check(settings, &login.client, report).await,
     ];
     rights::explain(settings, &login, &refused.concat(), report);
+    tools::check(settings, &login.client, report).await;
 }

@@ -14,12 +14,13 @@ use tower_http::cors::CorsLayer;
 use super::auth::Authenticator;
 use super::backend::Slot;
 use super::rate::Limiter;
-use super::{body, choose, history, limits};
+use super::{body, choose, history, limits, openapi};
 use crate::config::Http;
 use crate::librechat::UserId;
 
 const CONVERSATION: &str = "/api/convos/{conversation}";
 const SWITCHES: &str = "/api/convos/{conversation}/switches";
+const DOCUMENT: &str = "/api/convos/openapi.json";
 
 /// What the routes share.
 pub struct Api {
@@ -51,6 +52,7 @@ pub fn router(settings: &Http, auth: Arc<Authenticator>, slot: Slot) -> Router {
     let routes = Router::new()
         .route(CONVERSATION, preflight(patch(choose::choose)))
         .route(SWITCHES, preflight(get(history::history)))
+        .route(DOCUMENT, preflight(get(openapi::document)))
         .layer(from_fn_with_state(Arc::clone(&api), limits::admit))
         .layer(from_fn(body::buffered))
         .with_state(api);

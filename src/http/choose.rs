@@ -6,10 +6,12 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::api::Api;
 use super::error::ApiError;
 use super::json::Body;
+use super::openapi::Failures;
 use super::path::{ConversationPath, no_such_conversation};
 use super::user::User;
 use crate::librechat::AgentId;
@@ -19,19 +21,38 @@ use crate::reconcile::{NotChosen, Unfit};
 const LONGEST: usize = 256;
 
 /// What the user asks for.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Choice {
     /// The agent that the conversation is to have.
+    #[schema(
+        min_length = 1,
+        max_length = 256,
+        example = "agent_TEiCFUrdcmZmLR89Tdclm"
+    )]
     agent_id: String,
 }
 
 /// It is done.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Chosen {
+    /// Always true.
     success: bool,
 }
 
+/// Choose the agent of a conversation
+///
+/// It is in force at once. A turn that is still running does not undo it; a later turn of the
+/// user's may. To choose what is chosen changes nothing.
+#[utoipa::path(
+    patch,
+    path = "/api/convos/{conversationId}",
+    operation_id = "chooseAgent",
+    params(("conversationId" = String, Path, description = "A conversation of the user's")),
+    request_body = Choice,
+    responses((status = 200, description = "It is in force", body = Chosen), Failures),
+    security(("token" = []))
+)]
 pub(super) async fn choose(
     State(api): State<Arc<Api>>,
     user: User,

@@ -6,28 +6,29 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{RawQuery, State};
 use futures::{StreamExt, TryStreamExt, stream};
-use mongodb::bson::{DateTime, oid::ObjectId};
+use mongodb::bson::DateTime;
 use serde::Serialize;
 use tokio::time::timeout_at;
+use utoipa::ToSchema;
 
 use super::api::Api;
 use super::backend::Backend;
 use super::error::ApiError;
+use super::openapi::Failures;
+use super::paging::{Asked, cursor};
 use super::path::{ConversationPath, no_such_conversation};
 use super::user::User;
 use crate::librechat::access::Verdict;
 use crate::librechat::{AgentId, ConversationKey, UserId};
 use crate::switch::record::{Origin, Status, Switch};
 
-const DEFAULT: u32 = 20;
-const MOST: u32 = 100;
-
 /// So many agents' names are looked up side by side.
 const NAMES_AT_ONCE: usize = 4;
 
 /// A page of the history.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Page {
+    /// Always true.
     success: bool,
     /// Newest first.
     switches: Vec<Entry>,
@@ -37,34 +38,63 @@ pub(super) struct Page {
 }
 
 /// A switch, as its owner sees it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Entry {
+    /// Identifies the switch.
     id: String,
+    /// The agent before, where it is known.
     from: Option<Named>,
+    /// The agent after.
     to: Named,
+    /// The model's reason.
     reason: Option<String>,
+    /// `tool`, `mcp`, `handoff` or `api`.
+    #[schema(value_type = String, example = "api")]
     origin: Origin,
+    /// `open`, `settled`, `superseded` or `rejected`.
+    #[schema(value_type = String, example = "settled")]
     status: Status,
+    /// Why it has its status.
     detail: Option<String>,
+    /// When it was learned of. Times are by MongoDB's clock, in UTC.
+    #[schema(format = DateTime)]
     created_at: Option<String>,
+    /// When the agent was first put in force by Baton.
+    #[schema(format = DateTime)]
     applied_at: Option<String>,
+    /// When it came to its end.
+    #[schema(format = DateTime)]
     closed_at: Option<String>,
 }
 
 /// An agent; without a name where the user may not view it (any more).
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, ToSchema)]
 struct Named {
+    /// As LibreChat names it.
+    #[schema(value_type = String, example = "agent_TEiCFUrdcmZmLR89Tdclm")]
     id: AgentId,
+    /// As the agent is called now.
     name: Option<String>,
 }
 
-/// What the query asks for.
-#[derive(Debug, PartialEq, Eq)]
-struct Asked {
-    limit: u32,
-    after: Option<(DateTime, ObjectId)>,
-}
-
+/// What happened to the agent of a conversation
+///
+/// Newest first.
+#[utoipa::path(
+    get,
+    path = "/api/convos/{conversationId}/switches",
+    operation_id = "listSwitches",
+    params(
+        ("conversationId" = String, Path, description = "A conversation of the user's"),
+        ("limit" = Option<u32>, Query, minimum = 1, maximum = 100, description = "20 unless given"),
+        (
+            "cursor" = Option<String>, Query, pattern = "^[0-9]{1,15}-[0-9a-f]{24}$",
+            description = "A page's next_cursor, for the next page",
+        ),
+    ),
+    responses((status = 200, description = "A page of it", body = Page), Failures),
+    security(("token" = []))
+)]
 pub(super) async fn history(
     State(api): State<Arc<Api>>,
     user: User,
@@ -152,81 +182,6 @@ impl Entry {
             created_at: text(switch.created_at),
             applied_at: text(switch.applied_at),
             closed_at: text(switch.closed_at),
-        }
-    }
-}
-
-/// The place of a switch in the order of the history: its time in milliseconds and its id.
-fn cursor(switch: &Switch) -> Option<String> {
-    let at = switch.created_at?.timestamp_millis();
-    Some(format!("{at}-{}", switch.id.to_hex()))
-}
-
-impl Asked {
-    /// Other parameters are nobody's concern: proxies and caches add their own.
-    fn parse(query: &str) -> Result<Self, ApiError> {
-        let mut asked = Self {
-            limit: DEFAULT,
-            after: None,
-        };
-        for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-            match name {
-                "limit" => {
-                    let limit = value.parse().ok();
-                    asked.limit = limit
-                        .filter(|limit| (1..=MOST).contains(limit))
-                        .ok_or_else(|| ApiError::field("limit", format!("give 1 to {MOST}")))?;
-                }
-                "cursor" => {
-                    let wrong = || ApiError::field("cursor", "give a next_cursor as it was");
-                    asked.after = Some(place(value).ok_or_else(wrong)?);
-                }
-                _ => {}
-            }
-        }
-        Ok(asked)
-    }
-}
-
-fn place(cursor: &str) -> Option<(DateTime, ObjectId)> {
-    let (at, id) = cursor.split_once('-')?;
-    let at = at
-        .parse::<u32>()
-        .map(i64::from)
-        .or_else(|_| at.parse())
-        .ok()?;
-    Some((DateTime::from_millis(at), ObjectId::parse_str(id).ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_query_is_taken_by_its_word() {
-        assert_eq!(Asked::parse("").unwrap().limit, 20);
-        assert_eq!(Asked::parse("limit=100&utm=x").unwrap().limit, 100);
-        let id = "0123456789abcdef01234567";
-        let asked = Asked::parse(&format!("cursor=1700000000000-{id}")).unwrap();
-        let (at, after) = asked.after.unwrap();
-        assert_eq!(at.timestamp_millis(), 1_700_000_000_000);
-        assert_eq!(after.to_hex(), id);
-    }
-
-    #[test]
-    fn what_cannot_be_meant_names_its_field() {
-        for (query, field) in [
-            ("limit=0", "limit"),
-            ("limit=101", "limit"),
-            ("limit=-1", "limit"),
-            ("limit=", "limit"),
-            ("limit=1e1", "limit"),
-            ("cursor=", "cursor"),
-            ("cursor=1-2", "cursor"),
-            ("cursor=%24ne", "cursor"),
-        ] {
-            let error = Asked::parse(query).unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{field}: ")), "{query}: {error}");
         }
     }
 }

@@ -122,8 +122,33 @@ impl Access {
     ///
     /// The database could not be asked.
     pub async fn name(&self, agent: &AgentId) -> mongodb::error::Result<Option<String>> {
-        let found = self.reads.agents(doc! { "id": agent.as_str() }).await?;
-        Ok(found.into_iter().find_map(|row| row.agent.name))
+        let found = self.with_id(agent).await?;
+        Ok(found.into_iter().find_map(|agent| agent.name))
+    }
+
+    /// The agents with this id, in every tenant.
+    ///
+    /// # Errors
+    ///
+    /// The database could not be asked.
+    pub async fn with_id(&self, agent: &AgentId) -> mongodb::error::Result<Vec<Agent>> {
+        self.all(doc! { "id": agent.as_str() }).await
+    }
+
+    /// The agents with this name, in capitals or not, in every tenant. It reads them all.
+    ///
+    /// # Errors
+    ///
+    /// The database could not be asked.
+    pub async fn with_name(&self, name: &str) -> mongodb::error::Result<Vec<Agent>> {
+        let mut agents = self.all(doc! {}).await?;
+        agents.retain(|agent| agent.is_called(name));
+        Ok(agents)
+    }
+
+    async fn all(&self, filter: Document) -> mongodb::error::Result<Vec<Agent>> {
+        let rows = self.reads.agents(filter).await?;
+        Ok(rows.into_iter().map(|row| row.agent).collect())
     }
 
     /// Whether this one agent is the user's to use, its role apart.

@@ -5,9 +5,7 @@ use mongodb::{
     bson::{Bson, DateTime, Document, RawDocument, RawDocumentBuf, doc, oid::ObjectId},
 };
 
-use super::{
-    AgentId, ConversationId, ConversationKey, raw::Lenient, schema::CONVERSATIONS, specs::SpecPatch,
-};
+use super::{AgentId, ConversationKey, raw::Lenient, schema::CONVERSATIONS, specs::SpecPatch};
 
 /// `endpoint` of a conversation with an agent.
 const AGENTS: &str = "agents";
@@ -114,15 +112,16 @@ impl Conversations {
         Ok(found.as_deref().and_then(Conversation::parse))
     }
 
-    /// Whether there is a conversation with this id, whosoever's.
+    /// Whether another user has a conversation with this id. The user's own does not count: it may
+    /// be made at any moment.
     ///
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn is_anybodys(&self, id: &ConversationId) -> mongodb::error::Result<bool> {
+    pub async fn is_of_another(&self, key: &ConversationKey) -> mongodb::error::Result<bool> {
         let found = self
             .collection
-            .find_one(doc! { "conversationId": id })
+            .find_one(doc! { "conversationId": &key.conversation, "user": { "$ne": &key.user } })
             .projection(doc! { "_id": 1 })
             .await?;
         Ok(found.is_some())

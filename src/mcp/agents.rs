@@ -39,12 +39,8 @@ pub(super) async fn find(
     if let Some(id) = AgentId::stored(called) {
         return Ok(Ok(id));
     }
-    let wanted = called.to_lowercase();
     let mut named = viewable(context, place.user).await?;
-    named.retain(|agent| {
-        let name = agent.name.as_deref().unwrap_or_default();
-        name.trim().to_lowercase() == wanted
-    });
+    named.retain(|agent| agent.is_called(called));
     match named.len() {
         0 => Ok(Err(not_found(context, place).await?)),
         1 => Ok(Ok(named.remove(0).id)),

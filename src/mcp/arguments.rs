@@ -45,8 +45,8 @@ pub(super) fn text(arguments: &JsonObject, name: &str) -> Result<Option<String>,
     match arguments.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => {
-            let text = text.trim();
-            Ok((!text.is_empty()).then(|| text.to_owned()))
+            let trimmed = text.trim();
+            Ok((!trimmed.is_empty()).then(|| trimmed.to_owned()))
         }
         Some(_) => Err(format!("{name}: give a text")),
     }

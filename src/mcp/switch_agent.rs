@@ -177,7 +177,7 @@ pub(super) async fn whereabouts(
         None => {
             let taken = context
                 .patiently("looking for the conversation", || {
-                    context.conversations.is_anybodys(&key.conversation)
+                    context.conversations.is_of_another(&key)
                 })
                 .await?;
             if taken {

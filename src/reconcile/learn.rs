@@ -41,7 +41,7 @@ impl Scene {
     fn called(&self, calls: &[SwitchCall]) -> Option<&Switch> {
         self.existing
             .as_ref()
-            .filter(|switch| switch.status == Status::Open && switch.response.is_none())
+            .filter(|switch| switch.awaits_its_response())
             .filter(|switch| calls.iter().any(|call| switch.is_of(call)))
     }
 
@@ -392,10 +392,8 @@ impl Context {
                 }
                 continue;
             };
-            // A call's record that is still open takes over what the saved response says.
-            let is_complete = known.response.is_some()
-                || switch.response.is_none()
-                || known.status != Status::Open;
+            // A call's record takes over what the saved response says.
+            let is_complete = switch.response.is_none() || !known.awaits_its_response();
             if is_complete && switch.calls.iter().all(|call| known.calls.contains(call)) {
                 return Ok(Some(known));
             }

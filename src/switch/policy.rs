@@ -46,12 +46,6 @@ impl AllowList {
         Self { rules }
     }
 
-    /// Whether everything is allowed.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.rules.is_empty()
-    }
-
     /// Whether it takes the name of the agent that switches to know what the rules say of it.
     #[must_use]
     pub fn asks_for_names(&self, aliases: &Aliases) -> bool {

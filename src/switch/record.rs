@@ -139,6 +139,16 @@ impl Switch {
         self.switch_id.is_some() && call.kind == CallKind::Own && self.switch_id == call.switch_id
     }
 
+    /// Whether a call made the record, and the response that holds it has not been seen.
+    ///
+    /// It may be settled by then: a response that is continued looks like the end of its turn.
+    #[must_use]
+    pub fn awaits_its_response(&self) -> bool {
+        self.origin == Origin::Mcp
+            && self.response.is_none()
+            && matches!(self.status, Status::Open | Status::Settled)
+    }
+
     /// Of two switches of a conversation the one whose position is greater is the later decision: that
     /// of the later turn, in a turn the user's choice, and of several the one recorded later.
     #[must_use]

@@ -19,6 +19,15 @@ pub struct Agent {
     pub description: Option<String>,
 }
 
+impl Agent {
+    /// Whether this is its name, in capitals or not.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        let own = self.name.as_deref().unwrap_or_default();
+        own.trim().to_lowercase() == name.trim().to_lowercase()
+    }
+}
+
 /// An `agents` document: the agent and what decides who may use it.
 #[derive(Debug)]
 pub(super) struct AgentRow {

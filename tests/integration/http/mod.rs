@@ -6,6 +6,7 @@ mod choose_in_flight;
 mod history;
 mod librechat_auth;
 mod limits;
+mod openapi;
 mod ops;
 mod outage;
 mod statuses;

@@ -4,6 +4,7 @@ use baton::switch::record::Status;
 use futures::future::join_all;
 
 use super::{Scene, Wiring, call, to};
+use crate::harness::Turn;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_calls_at_once_are_all_answered_and_all_last() {
@@ -69,5 +70,18 @@ async fn a_turn_that_is_told_to_two_instances_is_one_switch() {
             turn.start().await;
         }
         assert_eq!(s.records(&turn).await.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_may_be_made_in_the_middle_of_a_call() {
+    let s = Scene::new().await;
+    for _ in 0..30 {
+        let turn = Turn::first(&s.librechat, &s.user, &s.a);
+        turn.save_user_message().await;
+        let (called, _) = tokio::join!(s.call(Wiring::Request, &turn, to(&s.b)), turn.start());
+        turn.finish(&[called.succeeded().part()]).await;
+        s.ends(&turn, Status::Settled).await;
+        s.names(&turn, &s.b).await;
     }
 }

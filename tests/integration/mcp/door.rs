@@ -119,7 +119,7 @@ async fn what_the_tools_are_is_told_without_a_database() {
         let begun = Instant::now();
         let answer = send(&baton, &headers(wiring, &turn), "switch_agent", to(&agent)).await;
         assert!(begun.elapsed() < Duration::from_secs(5));
-        let answer = called(answer);
+        let answer = called(&answer);
         assert!(answer.message().contains("try again"), "{answer:?}");
     }
 }

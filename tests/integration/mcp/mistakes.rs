@@ -14,7 +14,7 @@ const NAMES: [&str; 4] = [
 ];
 
 async fn with(s: &Scene, headers: &[(&'static str, String)]) -> Called {
-    called(send(&s.baton, headers, "switch_agent", to(&s.b)).await)
+    called(&send(&s.baton, headers, "switch_agent", to(&s.b)).await)
 }
 
 #[tokio::test]

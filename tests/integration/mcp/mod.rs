@@ -204,7 +204,7 @@ fn rpc(method: &str, params: &Value) -> Request {
 
 async fn call(baton: &Baton, wiring: Wiring, turn: &Turn, tool: &str, arguments: Value) -> Called {
     let headers = headers(wiring, turn);
-    called(send(baton, &headers, tool, arguments).await)
+    called(&send(baton, &headers, tool, arguments).await)
 }
 
 async fn send(
@@ -224,8 +224,7 @@ async fn send(
     request.send(baton.address()).await
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "an answer is read once")]
-fn called(answer: Answer) -> Called {
+fn called(answer: &Answer) -> Called {
     assert_eq!(answer.status, 200, "{answer:?}");
     let result = &answer.json()["result"];
     let content = result["content"].as_array().unwrap();

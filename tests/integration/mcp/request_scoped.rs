@@ -211,3 +211,19 @@ async fn a_later_choice_of_the_user_wins() {
     s.overtaken().await;
     s.names(&later, &s.c).await;
 }
+
+#[tokio::test]
+async fn a_call_in_a_continued_response_lasts() {
+    let s = Scene::new().await;
+    let turn = s.conversation().await.next(&s.a);
+    turn.run_plain().await;
+    // R is there, and looks finished, while LibreChat adds to it.
+    turn.start().await;
+    let called = s.call(Wiring::Request, &turn, to(&s.b)).await.succeeded();
+    s.names(&turn, &s.b).await;
+    turn.finish(&[parts::text("An answer"), called.part()])
+        .await;
+    s.overtaken().await;
+    s.ends(&turn, Status::Settled).await;
+    s.names(&turn, &s.b).await;
+}
