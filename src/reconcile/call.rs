@@ -197,6 +197,8 @@ fn draft(
         response: None,
         floor: newest,
         saved_at: None,
+        corrected: 0,
+        delivered_at: None,
         created_at: None,
         applied_at: None,
         closed_at: None,
