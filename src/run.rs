@@ -60,11 +60,11 @@ pub struct Listeners {
 
 /// An address that cannot be listened on.
 #[derive(Debug, Error)]
-#[error("{key}: cannot listen on {address} ({source}); give another address, or stop what has it")]
+#[error("{key}: cannot listen on {address} ({why}); give another address, or stop what has it")]
 pub struct BindError {
     key: &'static str,
     address: SocketAddr,
-    source: io::Error,
+    why: io::Error,
 }
 
 impl Listeners {
@@ -94,11 +94,9 @@ fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, BindError
         socket.bind(address)?;
         socket.listen(BACKLOG)
     };
-    listener.and_then(listen).map_err(|source| BindError {
-        key,
-        address,
-        source,
-    })
+    listener
+        .and_then(listen)
+        .map_err(|why| BindError { key, address, why })
 }
 
 /// Runs the daemon until a signal, a failure or the cancelled token of `lifecycle`.
@@ -108,8 +106,16 @@ pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle)
         version = env!("CARGO_PKG_VERSION"),
         database = settings.mongodb.database,
         state = settings.state.database,
+        tools = settings.switch.tools.join(","),
+        servers = settings.switch.servers.join(","),
         "starting"
     );
+    if settings.switch.servers.is_empty() && settings.mcp.token.is_none() {
+        warn!(
+            "no MCP server's tool is trusted: name the server in switch.servers, or set mcp.token \
+             to use Baton's own tool"
+        );
+    }
     let (handle, requests) = requests();
     let daemon = Daemon {
         health: health.clone(),

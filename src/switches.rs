@@ -17,10 +17,17 @@ use crate::switch::store::Store;
 pub enum ListError {
     /// MongoDB was not reached, or refused.
     #[error("cannot read the switches: {}; `baton check` says what to do", words(.0))]
-    MongoDb(#[from] mongodb::error::Error),
+    MongoDb(mongodb::error::Error),
     /// The output was closed.
     #[error("cannot write: {0}")]
     Output(#[from] io::Error),
+}
+
+impl From<mongodb::error::Error> for ListError {
+    /// Not as a source: the driver's own words quote the server's whole answer.
+    fn from(error: mongodb::error::Error) -> Self {
+        Self::MongoDb(error)
+    }
 }
 
 /// A record as `--json` shows it.
