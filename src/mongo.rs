@@ -1,6 +1,12 @@
 //! Connecting to MongoDB, and what its errors ask for.
 
+mod misfit;
+mod probe;
+
 use std::time::Duration;
+
+pub use misfit::Misfit;
+pub use probe::{Found, PATIENCE};
 
 use mongodb::{
     Client,
@@ -72,10 +78,7 @@ pub fn classify(error: &Error) -> Failure {
         Some(13) => {
             Failure::Final("MongoDB denies a right: `baton check` names each one that is missing")
         }
-        Some(40573) => Failure::Final(
-            "MongoDB runs as a standalone server, which has no change streams: make it a \
-             replica set (one member is enough); the README says how",
-        ),
+        Some(40573) => Failure::Final(misfit::ALONE),
         // ChangeStreamHistoryLost, ChangeStreamFatalError, InvalidResumeToken, CappedPositionLost,
         // BSONObjectTooLarge, and a token whose text is not one (KeyString and version checks).
         Some(286 | 280 | 260 | 136 | 10334 | 50811 | 40647 | 40649 | 50795 | 50796) => {
@@ -135,6 +138,68 @@ pub fn words(error: &Error) -> String {
                 concern.message, concern.code, concern.code_name
             )
         }
+        ErrorKind::ServerSelection { message, .. } => no_server(message),
         kind => kind.to_string(),
+    }
+}
+
+/// Whether no server was there to ask, or one that is no member of a set that works: then it is
+/// worth a look whether there is a [`Misfit`].
+#[must_use]
+pub fn finds_no_server(error: &Error) -> bool {
+    // NotYetInitialized, NotPrimaryOrSecondary.
+    matches!(error.kind.as_ref(), ErrorKind::ServerSelection { .. })
+        || matches!(code(error), Some(94 | 13436))
+}
+
+/// The driver's account of its search for a server in one sentence. The account is the whole
+/// topology in `Debug` form, and differs from one time to the next.
+fn no_server(search: &str) -> String {
+    let mut silent = Vec::new();
+    for server in search.split("{ Address: ").skip(1) {
+        let address = server.split(", Type: ").next().unwrap_or_default();
+        let error = server.split_once("Error: Kind: ").map(|(_, error)| error);
+        let error = error.and_then(|error| error.split_once(", labels: "));
+        if let Some((error, _)) = error {
+            silent.push(format!("{address}: {error}"));
+        }
+    }
+    if !silent.is_empty() {
+        return format!("MongoDB does not answer: {}", silent.join("; "));
+    }
+    if search.contains("No available servers") {
+        return "no server of mongodb.uri can be used".to_owned();
+    }
+    if search.contains("Topology: ") {
+        return "the replica set has no primary at the moment".to_owned();
+    }
+    search.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_for_a_server_is_told_in_one_sentence() {
+        let search = "Server selection timeout: No available servers. Topology: { Type: \
+                      ReplicaSetNoPrimary, Set Name: rs0, Servers: [ { Address: a:1, Type: \
+                      Unknown, Error: Kind: I/O error: tls handshake eof, labels: {}, source: \
+                      None }, { Address: b:1, Type: Unknown } ] }";
+        assert_eq!(
+            no_server(search),
+            "MongoDB does not answer: a:1: I/O error: tls handshake eof"
+        );
+        let search = "Server selection timeout: No available servers. Topology: { Type: \
+                      ReplicaSetNoPrimary, Set Name: rs0, Servers: [  ] }";
+        assert_eq!(no_server(search), "no server of mongodb.uri can be used");
+        let search = "Server selection timeout: None of the available servers suitable for \
+                      criteria ReadPreference(Primary). Topology: { Type: ReplicaSetNoPrimary, \
+                      Servers: [ { Address: a:1, Type: RsSecondary } ] }";
+        assert_eq!(
+            no_server(search),
+            "the replica set has no primary at the moment"
+        );
+        assert_eq!(no_server("anything else"), "anything else");
     }
 }

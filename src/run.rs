@@ -272,6 +272,7 @@ async fn keep_switches(
         tools,
         checkpoints: checkpoints.clone(),
         guard: switch.guard,
+        uri: settings.mongodb.uri.clone(),
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
     let feed = Feed::new(source, deliver, health, metrics);

@@ -5,9 +5,10 @@ use mongodb::bson::{Document, doc};
 use mongodb::error::ErrorKind;
 use mongodb::options::ClientOptions;
 
-use super::reach::{Found, WHAT};
+use super::reach::WHAT;
 use super::reason::reason;
 use super::report::Report;
+use crate::mongo::Found;
 
 /// A client that the server has let in.
 pub(super) struct Login {

@@ -1,9 +1,5 @@
 //! Whether MongoDB is there, and what it is.
 
-use std::time::Duration;
-
-use mongodb::Client;
-use mongodb::bson::{Document, doc};
 use mongodb::options::{ClientOptions, ServerAddress};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -11,36 +7,9 @@ use tokio::time::timeout;
 use super::reason::reason;
 use super::report::Report;
 use crate::config::Settings;
+use crate::mongo::{Found, PATIENCE};
 
 pub(super) const WHAT: &str = "MongoDB";
-
-/// How long a server may take to answer. Between machines of one deployment this is much.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A server as it presents itself to anyone who asks.
-pub(super) struct Found {
-    pub(super) address: ServerAddress,
-    pub(super) hello: Document,
-}
-
-impl Found {
-    pub(super) fn set_name(&self) -> Option<&str> {
-        self.hello.get_str("setName").ok()
-    }
-
-    pub(super) fn is_replica_set(&self) -> bool {
-        self.set_name().is_some()
-    }
-
-    pub(super) fn is_router(&self) -> bool {
-        self.hello.get_str("msg").is_ok_and(|msg| msg == "isdbgrid")
-    }
-
-    /// Whether it has an oplog, which change streams are made from.
-    pub(super) fn has_streams(&self) -> bool {
-        self.is_replica_set() || self.is_router()
-    }
-}
 
 /// The options that the URI stands for. Names of `mongodb+srv` are looked up here.
 pub(super) async fn options(settings: &Settings, report: &mut Report) -> Option<ClientOptions> {
@@ -91,8 +60,8 @@ pub(super) async fn first(options: &ClientOptions, report: &mut Report) -> Optio
             "Others answer, so this may be on purpose.",
         );
     }
-    match hello(options, &address).await {
-        Ok(hello) => Some(Found { address, hello }),
+    match Found::at(options, address.clone()).await {
+        Ok(found) => Some(found),
         Err(error) => {
             report.fail(
                 WHAT,
@@ -122,22 +91,4 @@ async fn connect(address: &ServerAddress) -> Result<(), String> {
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("nothing within {} s", PATIENCE.as_secs())),
     }
-}
-
-async fn hello(
-    options: &ClientOptions,
-    address: &ServerAddress,
-) -> mongodb::error::Result<Document> {
-    let mut options = options.clone();
-    options.hosts = vec![address.clone()];
-    options.direct_connection = Some(true);
-    options.repl_set_name = None;
-    options.load_balanced = None;
-    options.srv_max_hosts = None;
-    options.credential = None;
-    let client = Client::with_options(options)?;
-    client
-        .database("admin")
-        .run_command(doc! { "hello": 1 })
-        .await
 }

@@ -2,6 +2,8 @@
 
 use mongodb::error::{Error, ErrorKind, WriteFailure};
 
+use crate::mongo::words;
+
 /// The server's code for a missing right.
 const UNAUTHORIZED: i32 = 13;
 
@@ -23,32 +25,10 @@ pub(super) fn reason(error: &Error) -> String {
         | ErrorKind::InvalidArgument { message, .. }
         | ErrorKind::InvalidTlsConfig { message, .. }
         | ErrorKind::IncompatibleServer { message, .. } => message.clone(),
-        ErrorKind::ServerSelection { message, .. } => cause(message).to_owned(),
+        ErrorKind::ServerSelection { .. } => words(error),
         ErrorKind::Command(error) => format!("{} ({})", error.message, error.code_name),
         ErrorKind::Write(WriteFailure::WriteError(error)) => error.message.clone(),
         ErrorKind::Io(error) => error.to_string(),
         kind => kind.to_string(),
-    }
-}
-
-/// The first server's own error in the driver's account of its search, which is the whole topology
-/// in `Debug` form; the account itself, where it holds none.
-fn cause(search: &str) -> &str {
-    let error = search.split_once("Error: Kind: ").map(|(_, error)| error);
-    let error = error.and_then(|error| error.split_once(", labels: "));
-    error.map_or(search, |(error, _)| error)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_cause_is_found_in_the_account_of_the_search() {
-        let search = "Server selection timeout: No available servers. Topology: { Type: Single, \
-                      Servers: [ { Address: a:1, Type: Unknown, Error: Kind: I/O error: tls \
-                      handshake eof, labels: {}, source: None } ] }";
-        assert_eq!(cause(search), "I/O error: tls handshake eof");
-        assert_eq!(cause("anything else"), "anything else");
     }
 }

@@ -19,10 +19,11 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
+    config::Secret,
     health::Health,
     librechat::{Change, Messages, ToolNames, change},
     metrics::{Metrics, Seen},
-    mongo::{Failure, classify, words},
+    mongo::{Failure, Misfit, classify, finds_no_server, words},
 };
 
 /// How long the server waits for an event before it answers that there is none. Also how long a
@@ -52,6 +53,8 @@ pub struct Source {
     pub checkpoints: Checkpoints,
     /// How far a rescan looks back beyond what was lost (`switch.guard`).
     pub guard: Duration,
+    /// `mongodb.uri`: where the driver finds no server, it is asked once more what is there.
+    pub uri: Secret,
 }
 
 /// The feed.
@@ -97,10 +100,18 @@ enum Ended {
 
 /// Why the feed ended: an error that stays until an operator acts.
 #[derive(Debug, thiserror::Error)]
-#[error("{remedy} (MongoDB: {})", words(.error))]
-pub struct FeedError {
-    remedy: &'static str,
-    error: Error,
+pub enum FeedError {
+    /// MongoDB refuses.
+    #[error("{remedy} (MongoDB: {})", words(.error))]
+    Refused {
+        /// What to do.
+        remedy: &'static str,
+        /// What MongoDB said.
+        error: Error,
+    },
+    /// MongoDB is not of the kind that is needed, or that the URI says.
+    #[error("{0}")]
+    Misfit(Misfit),
 }
 
 impl Feed {
@@ -135,7 +146,10 @@ impl Feed {
             match self.follow(&stop, &mut backoff).await {
                 Ok(Ended::Stopped) => return Ok(()),
                 Ok(Ended::Closed) => tracing::info!("MongoDB closed the change stream"),
-                Err(error) => self.broke(error, backoff.failures())?,
+                Err(error) => tokio::select! {
+                    sorted = self.broke(error, backoff.failures()) => sorted?,
+                    () = stop.cancelled() => return Ok(()),
+                },
             }
             self.metrics.reconnecting();
             let wait = backoff.next_wait();
@@ -147,8 +161,20 @@ impl Feed {
     }
 
     /// Sorts out what a failure means for the next attempt.
-    fn broke(&mut self, error: Error, failures: u32) -> Result<(), FeedError> {
-        let said = words(&error);
+    async fn broke(&mut self, error: Error, failures: u32) -> Result<(), FeedError> {
+        let misfit = if finds_no_server(&error) {
+            Misfit::find(self.source.uri.expose()).await
+        } else {
+            None
+        };
+        let said = match misfit {
+            Some(misfit) if misfit.is_final() => {
+                self.health.stream_lost(misfit.to_string());
+                return Err(FeedError::Misfit(misfit));
+            }
+            Some(misfit) => misfit.to_string(),
+            None => words(&error),
+        };
         self.health.stream_lost(&*said);
         let sort = match (classify(&error), &self.start) {
             // Not a known complaint about a token; but this one is not to be had.
@@ -158,7 +184,7 @@ impl Feed {
             (sort, _) => sort,
         };
         match sort {
-            Failure::Final(remedy) => return Err(FeedError { remedy, error }),
+            Failure::Final(remedy) => return Err(FeedError::Refused { remedy, error }),
             Failure::TokenLost => {
                 let lost = match &self.start {
                     Start::After(checkpoint) => Missing::Since(checkpoint.time),

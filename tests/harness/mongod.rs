@@ -25,6 +25,8 @@ pub enum Topology {
     ReplicaSetWithUsers,
     /// A server without an oplog, as LibreChat's own docker-compose starts it.
     Standalone,
+    /// A server that waits for `rs.initiate()`.
+    Uninitiated,
 }
 
 const ROOT: &str = "root";
@@ -68,7 +70,7 @@ impl Mongod {
     /// A connection string that names `database`.
     pub fn uri(&self, database: &str) -> String {
         match self.topology {
-            Topology::ReplicaSet => self.uri_as(None, database),
+            Topology::ReplicaSet | Topology::Uninitiated => self.uri_as(None, database),
             Topology::ReplicaSetWithUsers => self.uri_as(Some((ROOT, PASSWORD)), database),
             Topology::Standalone => {
                 format!("mongodb://127.0.0.1:{}/{database}", self.port)
@@ -141,6 +143,32 @@ impl Mongod {
 
     async fn initiate(&self) {
         let client = self.direct(true).await;
+        if self.topology == Topology::Uninitiated {
+            let admin = client.database("admin");
+            return eventually("the server answers", async || {
+                admin.run_command(doc! { "ping": 1 }).await.ok().map(drop)
+            })
+            .await;
+        }
+        self.make_set(&client).await;
+        self.writable(&client).await;
+        if self.topology == Topology::ReplicaSetWithUsers {
+            // The first user may be made without a login, over the loopback interface.
+            let create = doc! { "createUser": ROOT, "pwd": PASSWORD, "roles": ["root"] };
+            client
+                .database("admin")
+                .run_command(create)
+                .await
+                .expect("the first user");
+        }
+    }
+
+    /// `rs.initiate()`.
+    pub async fn initiated(&self) {
+        self.make_set(&self.direct(true).await).await;
+    }
+
+    async fn make_set(&self, client: &Client) {
         if self.topology != Topology::Standalone {
             let member = format!("127.0.0.1:{}", self.port);
             let initiate = doc! {
@@ -156,16 +184,6 @@ impl Mongod {
                 }
             })
             .await;
-        }
-        self.writable(&client).await;
-        if self.topology == Topology::ReplicaSetWithUsers {
-            // The first user may be made without a login, over the loopback interface.
-            let create = doc! { "createUser": ROOT, "pwd": PASSWORD, "roles": ["root"] };
-            client
-                .database("admin")
-                .run_command(create)
-                .await
-                .expect("the first user");
         }
     }
 

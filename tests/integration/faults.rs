@@ -48,6 +48,34 @@ async fn a_standalone_server_ends_it_with_what_to_do() {
     let db = mongod.db().await;
     let ended = run(db.uri.clone(), db.state.clone()).await;
     ends_with_a_remedy(&ended, "make it a replica set");
+
+    // To the driver there is no such server.
+    let uri = format!("{}?replicaSet=rs0", db.uri);
+    let ended = run(uri, db.state.clone()).await;
+    ends_with_a_remedy(&ended, "this MongoDB stands alone");
+}
+
+#[tokio::test]
+async fn another_name_of_the_set_ends_it_with_what_to_do() {
+    let db = Mongod::shared().await.db().await;
+    let uri = db.uri.replace("replicaSet=rs0", "replicaSet=other");
+    let ended = run(uri, db.state.clone()).await;
+    let remedy = "replicaSet=other, and the set is called rs0: write replicaSet=rs0";
+    ends_with_a_remedy(&ended, remedy);
+}
+
+#[tokio::test]
+async fn a_set_that_is_not_made_yet_is_waited_for_with_what_to_do() {
+    let mongod = Mongod::start(Topology::Uninitiated).await;
+    let db = mongod.db().await;
+    let baton = Baton::launch(&db, &[]);
+    holds("it says what to do", async || {
+        let ready = baton.get("/readyz").await;
+        ready.is_some_and(|(status, text)| status == 503 && text.contains("rs.initiate("))
+    })
+    .await;
+    mongod.initiated().await;
+    baton.ready().await;
 }
 
 #[tokio::test]
