@@ -26,6 +26,9 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// A configuration file with every key, its default and what it means.
+pub const REFERENCE: &str = include_str!("../config.toml");
+
 /// The environment and the exit codes.
 const HELP: &str = "\
 Environment (over the configuration file):
@@ -35,6 +38,10 @@ Environment (over the configuration file):
                             lists are separated by commas
   ..._FILE                  for a secret: the file that holds it (MONGO_URI_FILE,
                             BATON__MCP__TOKEN_FILE)
+
+A tool's call switches only where Baton trusts its MCP server: name the server in switch.servers
+(BATON__SWITCH__SERVERS), as librechat.yaml does, or give agents Baton's own tool (mcp.token).
+`baton config` lists every key, with its default and what it means.
 
 Exit codes:
   0    done; after SIGTERM or SIGINT: all saved
@@ -62,6 +69,8 @@ pub enum Command {
     Check,
     /// List the switches on record, newest first.
     Switches(Switches),
+    /// Print a configuration file with every key, its default and what it means.
+    Config,
 }
 
 /// Which switches to list.

@@ -1,13 +1,13 @@
 //! The `baton` program.
 
 use std::env;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
 use baton::check::{Report, check};
-use baton::cli::{Cli, Command};
+use baton::cli::{Cli, Command, REFERENCE};
 use baton::config::Settings;
 use baton::lifecycle::Lifecycle;
 use baton::run::{Listeners, run};
@@ -21,6 +21,11 @@ const BAD_CONFIGURATION: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Command::Config = cli.command {
+        // A reader that has gone away is no failure.
+        let _ = io::stdout().write_all(REFERENCE.as_bytes());
+        return ExitCode::SUCCESS;
+    }
     let settings = match Settings::load(cli.config.as_deref(), env::vars_os()) {
         Ok(settings) => settings,
         Err(error) => {
@@ -43,9 +48,10 @@ fn dispatch(command: &Command, settings: Settings) -> anyhow::Result<ExitCode> {
         Command::Run => start(&runtime, settings),
         Command::Check => Ok(runtime.block_on(examine(&settings))),
         Command::Switches(which) => runtime
-            .block_on(list(&settings, which, io::stdout().lock()))
+            .block_on(list(&settings, which, columns(), io::stdout().lock()))
             .map(|()| ExitCode::SUCCESS)
             .map_err(Into::into),
+        Command::Config => Ok(ExitCode::SUCCESS),
     };
     // Whatever still runs has had its time: a look-up of a name may block for a minute.
     runtime.shutdown_timeout(Duration::ZERO);
@@ -59,6 +65,12 @@ fn start(runtime: &Runtime, settings: Settings) -> anyhow::Result<ExitCode> {
         let listeners = Listeners::bind(&settings)?;
         Ok(run(settings, listeners, lifecycle).await)
     })
+}
+
+/// The width of the terminal; `None` where the output goes elsewhere.
+fn columns() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(width.0.into())
 }
 
 async fn examine(settings: &Settings) -> ExitCode {

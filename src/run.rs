@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use tracing::{error, info, warn};
 
 use crate::aliases::Aliases;
 use crate::backoff::Backoff;
+use crate::check::lacking;
 use crate::config::Settings;
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
 use crate::gateway::{Gateway, Ledger, Trusted, Upstream, UpstreamError};
@@ -30,7 +32,7 @@ use crate::librechat::{Conversations, Messages, ToolNames};
 use crate::lifecycle::Lifecycle;
 use crate::mcp;
 use crate::metrics::Metrics;
-use crate::mongo::{connect, words};
+use crate::mongo::{Failure, classify, connect, words};
 use crate::reconcile::{Bell, Context, Handle, Reconciler, Requests, Undone, requests};
 use crate::switch::calls::Calls;
 use crate::switch::policy::AllowList;
@@ -60,11 +62,22 @@ pub struct Listeners {
 
 /// An address that cannot be listened on.
 #[derive(Debug, Error)]
-#[error("{key}: cannot listen on {address} ({why}); give another address, or stop what has it")]
+#[error("{key}: cannot listen on {address} ({why}); {}", remedy(.why))]
 pub struct BindError {
     key: &'static str,
     address: SocketAddr,
     why: io::Error,
+}
+
+fn remedy(why: &io::Error) -> &'static str {
+    match why.kind() {
+        io::ErrorKind::AddrInUse => "give another address, or stop what has it",
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine has no such address: give one of its own, or 0.0.0.0 for all of them"
+        }
+        io::ErrorKind::PermissionDenied => "give a port above 1023, or allow this user lower ones",
+        _ => "give another address",
+    }
 }
 
 impl Listeners {
@@ -102,19 +115,22 @@ fn bind(key: &'static str, address: SocketAddr) -> Result<TcpListener, BindError
 /// Runs the daemon until a signal, a failure or the cancelled token of `lifecycle`.
 pub async fn run(settings: Settings, listeners: Listeners, lifecycle: Lifecycle) -> ExitCode {
     let health = Health::new();
+    let file = settings
+        .file
+        .as_deref()
+        .map_or("none".into(), Path::to_string_lossy);
     info!(
         version = env!("CARGO_PKG_VERSION"),
         database = settings.mongodb.database,
         state = settings.state.database,
         tools = settings.switch.tools.join(","),
         servers = settings.switch.servers.join(","),
+        own_tool = settings.mcp.token.is_some(),
+        config = %file,
         "starting"
     );
-    if settings.switch.servers.is_empty() && settings.mcp.token.is_none() {
-        warn!(
-            "no MCP server's tool is trusted: name the server in switch.servers, or set mcp.token \
-             to use Baton's own tool"
-        );
+    for doubt in &settings.doubts {
+        warn!("{doubt}");
     }
     let (handle, requests) = requests();
     let daemon = Daemon {
@@ -285,6 +301,7 @@ async fn keep_switches(
     });
     let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
 
+    let look = doubt_database(client, settings.mongodb.database, stop.clone());
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();
     let run_feed = async {
@@ -305,7 +322,7 @@ async fn keep_switches(
         tokio::time::sleep(FAREWELL).await;
     };
     let (read, worked) = tokio::select! {
-        outcomes = async { tokio::join!(run_feed, run_reconciler) } => outcomes,
+        (read, worked, ()) = async { tokio::join!(run_feed, run_reconciler, look) } => (read, worked),
         () = lose_patience => return Ok(()),
     };
     read?;
@@ -315,6 +332,28 @@ async fn keep_switches(
             Ok(())
         }
         outcome => outcome.map_err(Stuck::from),
+    }
+}
+
+/// Warns where the database is not LibreChat's, once it is there to be looked at.
+async fn doubt_database(client: Client, name: String, stop: CancellationToken) {
+    let mut backoff = Backoff::for_mongodb();
+    loop {
+        let lacking = tokio::select! {
+            lacking = lacking(&client, &name) => lacking,
+            () = stop.cancelled() => return,
+        };
+        match lacking {
+            Ok(None) => return,
+            Ok(Some(lacking)) => return warn!("{lacking}"),
+            // The feed says what is wrong; a right that is missing ends it.
+            Err(error) if classify(&error) != Failure::Passing => return,
+            Err(_) => {}
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.next_wait()) => {}
+            () = stop.cancelled() => return,
+        }
     }
 }
 

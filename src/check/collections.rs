@@ -1,5 +1,7 @@
 //! Whether the database is LibreChat's.
 
+use std::fmt;
+
 use mongodb::bson::Document;
 use mongodb::{Client, Database};
 
@@ -26,18 +28,9 @@ pub(super) async fn check(
             return Vec::new();
         }
     };
-    let missing: Vec<_> = (schema::REQUIRED.iter())
-        .filter(|wanted| !there.iter().any(|name| name == *wanted))
-        .copied()
-        .collect();
-    if missing.is_empty() {
-        report.ok(WHAT, format!("its collections are in {name}"));
-    } else {
-        report.fail(
-            WHAT,
-            format!("{name} has no {}", missing.join(", ")),
-            elsewhere(client).await,
-        );
+    match Lacking::of(client, name, &there).await {
+        None => report.ok(WHAT, format!("its collections are in {name}")),
+        Some(lacking) => report.fail(WHAT, lacking.problem, lacking.remedy),
     }
     for (collection, fields) in schema::INDEXES {
         if there.iter().any(|name| name == collection) {
@@ -45,6 +38,45 @@ pub(super) async fn check(
         }
     }
     Vec::new()
+}
+
+/// What a database lacks to be LibreChat's, and what to do about it.
+pub struct Lacking {
+    problem: String,
+    remedy: String,
+}
+
+/// For a log: all in one line.
+impl fmt::Display for Lacking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.problem, self.remedy.replace('\n', " "))
+    }
+}
+
+/// What the database `name` lacks to be LibreChat's.
+///
+/// # Errors
+///
+/// The database could not be asked.
+pub async fn lacking(client: &Client, name: &str) -> mongodb::error::Result<Option<Lacking>> {
+    let there = client.database(name).list_collection_names().await?;
+    Ok(Lacking::of(client, name, &there).await)
+}
+
+impl Lacking {
+    async fn of(client: &Client, name: &str, there: &[String]) -> Option<Self> {
+        let missing: Vec<_> = (schema::REQUIRED.iter())
+            .filter(|wanted| !there.iter().any(|name| name == *wanted))
+            .copied()
+            .collect();
+        if missing.is_empty() {
+            return None;
+        }
+        Some(Self {
+            problem: format!("{name} has no {}", missing.join(", ")),
+            remedy: elsewhere(client).await,
+        })
+    }
 }
 
 /// What to do where the database is not LibreChat's.

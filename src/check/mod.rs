@@ -14,14 +14,32 @@ mod server;
 mod state;
 mod tools;
 mod topology;
+mod trust;
 
+pub use collections::{Lacking, lacking};
 pub use report::Report;
+
+use std::path::Path;
 
 use crate::config::Settings;
 
 /// Checks the deployment that `settings` describe. [`Report::failed`] tells how it went.
 pub async fn check(settings: &Settings, report: &mut Report) {
-    report.ok("configuration", "every key can be used");
+    examine(settings, report).await;
+    report.close();
+}
+
+async fn examine(settings: &Settings, report: &mut Report) {
+    let file = settings.file.as_deref().map(Path::display);
+    let file = file.map_or("no file".to_owned(), |file| file.to_string());
+    report.ok(
+        "configuration",
+        format!("every key can be used (of {file} and the environment)"),
+    );
+    for doubt in &settings.doubts {
+        report.warn("configuration", doubt, "");
+    }
+    trust::servers(settings, report);
     let Some(options) = reach::options(settings, report).await else {
         return;
     };
@@ -45,4 +63,5 @@ pub async fn check(settings: &Settings, report: &mut Report) {
     ];
     rights::explain(settings, &login, &refused.concat(), report);
     tools::check(settings, &login.client, report).await;
+    trust::calls(settings, &login.client, report).await;
 }

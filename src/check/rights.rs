@@ -44,11 +44,15 @@ pub(super) async fn check(
         note(format!("update in {name}.{collection}"), outcome);
     }
     if refused.is_empty() && !failed {
-        let stream = if has_streams { "change stream, " } else { "" };
+        let (stream, untried) = if has_streams {
+            ("change stream, ", "")
+        } else {
+            ("", "; a change stream could not be tried")
+        };
         report.ok(
             WHAT,
             format!(
-                "on {name}: {stream}find in {} collections, update in {}",
+                "on {name}: {stream}find in {} collections, update in {}{untried}",
                 schema::READ.len(),
                 schema::WRITTEN.join(", ")
             ),

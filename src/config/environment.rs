@@ -62,6 +62,29 @@ pub(super) fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "__").to_ascii_uppercase())
 }
 
+/// The names of variables that begin almost as Baton's do.
+pub(super) fn strangers(variables: &[(OsString, OsString)]) -> Vec<String> {
+    let names = variables.iter().filter_map(|(name, _)| name.to_str());
+    let stranger = |name: &&str| {
+        let capitals = name.to_ascii_uppercase();
+        capitals.starts_with("BATON_") && !name.starts_with(PREFIX)
+    };
+    let mut names: Vec<_> = names.filter(stranger).map(str::to_owned).collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether a name is that of a key's variable, but for capitals and the number of underscores.
+pub(super) fn resembles(name: &str, key: &str) -> bool {
+    let plain = |name: &str| {
+        let words = name.split('_').filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join("_").to_ascii_uppercase()
+    };
+    let name = plain(name);
+    let name = name.strip_suffix(FILE).unwrap_or(&name);
+    name == plain(variable(key).as_str())
+}
+
 /// The variables that concern Baton, by name. An empty one is as if it were not set.
 fn ours(
     variables: impl IntoIterator<Item = (OsString, OsString)>,

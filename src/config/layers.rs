@@ -22,6 +22,10 @@ pub(super) struct Layers {
     /// The keys that sections have asked for so far.
     pub(super) known: BTreeSet<&'static str>,
     problems: Vec<Problem>,
+    /// Variables that are none of Baton's, by their names, but may be meant to be.
+    strangers: Vec<String>,
+    /// What can be used, but may not be as it is meant.
+    pub(super) doubts: Vec<String>,
 }
 
 impl Layers {
@@ -35,6 +39,8 @@ impl Layers {
             given: file::keys(path, text)?,
             ..Self::default()
         };
+        let variables: Vec<_> = variables.into_iter().collect();
+        layers.strangers = environment::strangers(&variables);
         let mut texts = Map::new();
         for setting in environment::settings(variables, &mut layers.problems) {
             layers.given.push((setting.key.clone(), setting.place));
@@ -107,6 +113,25 @@ impl Layers {
         }
     }
 
+    /// Doubts each variable that is a slip of the pen for that of a key, unless that is given too:
+    /// then it may well be another program's.
+    pub(super) fn doubt_strangers(&mut self) {
+        for name in std::mem::take(&mut self.strangers) {
+            let meant = (self.known.iter()).find(|key| environment::resembles(&name, key));
+            match meant {
+                Some(key) if self.given.iter().any(|(given, _)| given == key) => {}
+                Some(key) => self.doubts.push(format!(
+                    "the variable {name} is not read; did you mean {}?",
+                    environment::variable(key)
+                )),
+                None if name.contains("__") => self.doubts.push(format!(
+                    "the variable {name} is not read: those of Baton's keys are BATON__SECTION__KEY"
+                )),
+                None => {}
+            }
+        }
+    }
+
     /// Ends the reading: what no section asked for is unknown.
     pub(super) fn finish(mut self) -> Result<(), ConfigError> {
         for (key, place) in std::mem::take(&mut self.given) {
@@ -130,19 +155,35 @@ impl Layers {
     }
 
     fn unknown(&self, key: &str) -> Complaint {
-        let section = key.split_once('.').map_or("", |(section, _)| section);
+        let (section, name) = key.split_once('.').unwrap_or((key, ""));
         let known = || self.known.iter().filter_map(|known| known.split_once('.'));
+        let sections: BTreeSet<_> = known().map(|(section, _)| section).collect();
         let siblings: Vec<_> = known()
             .filter(|(of, _)| *of == section)
             .map(|(_, name)| name)
             .collect();
-        let mend = if siblings.is_empty() {
-            let sections: BTreeSet<_> = known().map(|(section, _)| section).collect();
+        let (meant, others) = if siblings.is_empty() {
+            let meant = near(section, sections.iter().copied());
             let sections: Vec<_> = sections.into_iter().collect();
-            format!("remove it; the sections are {}", sections.join(", "))
+            (meant, format!("the sections are {}", sections.join(", ")))
         } else {
-            format!("remove it; {section} has {}", siblings.join(", "))
+            let meant = near(name, siblings.iter().copied());
+            (meant, format!("{section} has {}", siblings.join(", ")))
         };
-        Complaint::new("no such key", mend)
+        let mend = match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "remove it;".to_owned(),
+        };
+        Complaint::new("no such key", format!("{mend} {others}"))
     }
+}
+
+/// The name that was meant, where one is near enough.
+fn near<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let given = given.to_ascii_lowercase();
+    names
+        .map(|name| (strsim::damerau_levenshtein(&given, name), name))
+        .filter(|(distance, name)| *distance <= 2.min(name.len() / 3))
+        .min()
+        .map(|(_, name)| name)
 }

@@ -24,7 +24,7 @@ mod switch;
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use layers::Layers;
 
@@ -76,6 +76,10 @@ pub struct Settings {
     pub metrics: Metrics,
     /// The log.
     pub log: Log,
+    /// The configuration file that was read.
+    pub file: Option<PathBuf>,
+    /// What can be used, but may not be as it is meant; each a sentence.
+    pub doubts: Vec<String>,
 }
 
 impl Settings {
@@ -90,14 +94,21 @@ impl Settings {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, ConfigError> {
         let path = file.unwrap_or(Path::new(DEFAULT_FILE));
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if file.is_none() && error.kind() == ErrorKind::NotFound => String::new(),
+        let (text, read) = match fs::read_to_string(path) {
+            Ok(text) => (text, Some(path.to_owned())),
+            Err(error) if file.is_none() && error.kind() == ErrorKind::NotFound => {
+                (String::new(), None)
+            }
             Err(error) => {
-                let complaint = Complaint::new(
-                    format!("cannot read {}: {error}", path.display()),
-                    "name a file that this user may read, with --config",
-                );
+                let shown = path.display();
+                let complaint = if error.kind() == ErrorKind::InvalidData {
+                    Complaint::new(format!("{shown} is not UTF-8"), "save it as UTF-8")
+                } else {
+                    Complaint::new(
+                        format!("cannot read {shown}: {error}"),
+                        "name a file that this user may read, with --config",
+                    )
+                };
                 let (key, place) = (String::new(), None);
                 return Err(Problem {
                     key,
@@ -107,7 +118,11 @@ impl Settings {
                 .into());
             }
         };
-        Self::from_layers(path, &text, variables)
+        let settings = Self::from_layers(path, &text, variables)?;
+        Ok(Self {
+            file: read,
+            ..settings
+        })
     }
 
     /// Reads the settings from the text of a `config.toml` alone.
@@ -125,7 +140,9 @@ impl Settings {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, ConfigError> {
         let mut layers = Layers::new(path, text, variables)?;
-        let settings = Self::take(&mut layers);
+        let mut settings = Self::take(&mut layers);
+        layers.doubt_strangers();
+        settings.doubts.append(&mut layers.doubts);
         layers.finish().map(|()| settings)
     }
 
@@ -136,10 +153,13 @@ impl Settings {
         let ops = Ops::read(layers, &http);
         let librechat = LibreChat::read(layers);
         let switch = Switch::read(layers);
+        let mcp = Mcp::read(layers);
         Self {
+            doubts: doubts(&switch, &mcp),
+            file: None,
             auth: Auth::read(layers, &librechat),
             agents: Agents::read(layers),
-            mcp: Mcp::read(layers),
+            mcp,
             specs: specs(layers, &switch, &librechat),
             gateway: Gateway::read(layers, &librechat, &ops),
             metrics: Metrics::read(layers),
@@ -152,6 +172,19 @@ impl Settings {
             switch,
         }
     }
+}
+
+/// Settings that are right one by one, and together of no use.
+fn doubts(switch: &Switch, mcp: &Mcp) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if switch.servers.is_empty() && mcp.token.is_none() {
+        doubts.push(
+            "no MCP server's tool is trusted: name the server in switch.servers, or set mcp.token \
+             to use Baton's own tool"
+                .to_owned(),
+        );
+    }
+    doubts
 }
 
 fn specs(layers: &mut Layers, switch: &Switch, librechat: &LibreChat) -> Specs {

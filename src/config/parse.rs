@@ -37,7 +37,7 @@ fn is_not(kind: &ValueKind, wanted: &str) -> Complaint {
 pub(super) fn string(value: Value) -> Result<String, Complaint> {
     match value.kind {
         ValueKind::String(text) => Ok(text),
-        other => Err(is_not(&other, "a string in quotes")),
+        other => Err(is_not(&other, "text in quotes, as in \"text\"")),
     }
 }
 
@@ -63,7 +63,10 @@ pub(super) fn strings(value: Value) -> Result<Vec<String>, Complaint> {
         ValueKind::Array(items) => (items.into_iter())
             .map(|item| match item.kind {
                 ValueKind::String(text) => Ok(text),
-                other => Err(is_not(&other, "strings alone in the list")),
+                other => Err(is_not(
+                    &other,
+                    "strings alone in the list, as in [\"one\", \"two\"]",
+                )),
             })
             .collect(),
         other => Err(is_not(&other, "a list, as in [\"one\", \"two\"]")),
@@ -102,13 +105,17 @@ pub(super) fn duration(
     limits: RangeInclusive<Duration>,
 ) -> impl FnOnce(Value) -> Result<Duration, Complaint> {
     move |value| {
-        let text = text(value)?;
         let (least, most) = (limits.start(), limits.end());
-        let mend = format!(
-            "give a time from {} to {}, as in \"90m\", \"12h\" or \"7d\"",
-            humantime::format_duration(*least),
-            humantime::format_duration(*most)
+        let times = format!(
+            "a time from {} to {}, as in \"90m\", \"12h\" or \"7d\"",
+            short(*least),
+            short(*most)
         );
+        let mend = format!("give {times}");
+        let text = match value.kind {
+            ValueKind::String(text) => text.trim().to_owned(),
+            other => return Err(is_not(&other, &times)),
+        };
         match humantime::parse_duration(&text) {
             Ok(time) if time < *least => {
                 Err(Complaint::new(format!("{text:?} is too short"), mend))
@@ -120,14 +127,26 @@ pub(super) fn duration(
     }
 }
 
+/// As operators write times, in the greatest unit that fits: "7d", and not "7days" or "168h".
+fn short(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let units = [(24 * 60 * 60, 'd'), (60 * 60, 'h'), (60, 'm')];
+    let unit = units.into_iter().find(|(unit, _)| seconds.is_multiple_of(*unit));
+    let (unit, letter) = unit.unwrap_or((1, 's'));
+    format!("{}{letter}", seconds / unit)
+}
+
 /// An address to listen on. Names are not taken: they would have to be looked up first.
 pub(super) fn address(value: Value) -> Result<SocketAddr, Complaint> {
-    let text = text(value)?;
+    let wanted = "an IP address and a port, as in \"127.0.0.1:8787\", \"0.0.0.0:8787\" or \
+                  \"[::]:8787\"";
+    let text = match value.kind {
+        ValueKind::String(text) => text.trim().to_owned(),
+        other => return Err(is_not(&other, wanted)),
+    };
     text.parse().map_err(|_| {
-        Complaint::new(
-            format!("{text:?} is no address with a port"),
-            "give an IP address and a port, as in \"127.0.0.1:8787\", \"0.0.0.0:8787\" or \"[::]:8787\"",
-        )
+        let found = format!("{text:?} is no address with a port");
+        Complaint::new(found, format!("give {wanted}"))
     })
 }
 

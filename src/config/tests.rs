@@ -213,7 +213,7 @@ fn all_problems_are_told_with_key_and_place() {
             "config.toml:2: http.listen: \"localhost:80\" is no address with a port; give an IP \
              address and a port, as in \"127.0.0.1:8787\", \"0.0.0.0:8787\" or \"[::]:8787\"",
             "config.toml:6: switch.tools: found a string; give a list, as in [\"one\", \"two\"]",
-            "config.toml:5: switch.guard: \"10s\" is too short; give a time from 1m to 7days, as \
+            "config.toml:5: switch.guard: \"10s\" is too short; give a time from 1m to 7d, as \
              in \"90m\", \"12h\" or \"7d\"",
             "BATON__LOG__FORMAT: log.format: found \"xml\"; give \"text\" or \"json\"",
         ]
@@ -231,14 +231,88 @@ fn unknown_keys_are_refused_wherever_they_are() {
         "config.toml:1: top: no such key; remove it; the sections are agents, auth, gateway"
     ));
     assert!(has(
-        "config.toml:3: switch.gaurd: no such key; remove it; switch has allow, guard"
+        "config.toml:3: switch.gaurd: no such key; did you mean `guard`? switch has allow, guard"
     ));
     assert!(has("config.toml:4: empty: no such key"));
     assert!(has("config.toml:6: other.key: no such key"));
     assert!(has(
-        "BATON__LOG__LEVLE: log.levle: no such key; remove it; log has format, level"
+        "BATON__LOG__LEVLE: log.levle: no such key; did you mean `level`? log has format, level"
     ));
     assert!(has("BATON__log__level: BATON__log__level: no such key"));
+}
+
+#[test]
+fn near_misses_are_told_what_was_meant() {
+    for (text, meant) in [
+        ("[swich]\nservers = []", "`switch`"),
+        ("[switch]\nserver = []", "`servers`"),
+        ("[mongo_db]\nuri = \"\"", "`mongodb`"),
+        ("[switch]\nSERVERS = []", "`servers`"),
+    ] {
+        let found = problem(text, &[]);
+        assert!(found.contains(&format!("did you mean {meant}?")), "{found}");
+    }
+    let found = problem("[database]\nuri = \"\"", &[]);
+    assert!(!found.contains("did you mean"), "{found}");
+}
+
+#[test]
+fn variables_that_look_like_a_mistake_are_doubted() {
+    let doubts = |pairs: &[(&str, &str)]| {
+        let mut all = vec![("BATON__SWITCH__SERVERS", "switcher")];
+        all.extend(pairs);
+        settings("", &all).doubts
+    };
+    for name in [
+        "BATON_MCP__TOKEN",
+        "BATON_MCP_TOKEN",
+        "baton__mcp__token",
+        "Baton_Mcp_Token_File",
+    ] {
+        let found = doubts(&[(name, "x")]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains(name), "{found:?}");
+        assert!(found[0].contains("did you mean BATON__MCP__TOKEN?"));
+    }
+    assert_eq!(doubts(&[("BATON_SWITCH__SEVRERS", "x")]).len(), 1);
+    // Kubernetes' own, and a variable of LibreChat's beside Baton's.
+    assert!(doubts(&[("BATON_PORT", "tcp://10.0.0.1:8787")]).is_empty());
+    assert!(doubts(&[("BATON_SWITCH_SERVERS", "x")]).is_empty());
+}
+
+#[test]
+fn trusting_nobody_is_doubted() {
+    let trusts = |name: &str, value: &str| settings("", &[(name, value)]).doubts.is_empty();
+    assert!(!trusts("BATON__LOG__LEVEL", "info"));
+    assert!(trusts("BATON__SWITCH__SERVERS", "switcher"));
+    assert!(trusts(
+        "BATON__MCP__TOKEN",
+        "0123456789abcdef0123456789abcdef"
+    ));
+}
+
+#[test]
+fn another_type_is_told_with_an_example_and_the_bounds_in_short() {
+    let found = problem("[switch]\nretention = 90", &[]);
+    assert_eq!(
+        found,
+        "config.toml:2: switch.retention: found an integer; give a time from 1d to 3650d, as in \
+         \"90m\", \"12h\" or \"7d\""
+    );
+    let found = problem("[http]\nlisten = 8787", &[]);
+    assert!(found.contains("as in \"127.0.0.1:8787\""), "{found}");
+}
+
+#[test]
+fn a_file_that_is_not_utf_8_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    fs::write(&path, b"[log]\nlevel = \"\xff\"\n").unwrap();
+    let error = Settings::load(Some(&path), []).unwrap_err().to_string();
+    assert!(
+        error.contains("config.toml is not UTF-8; save it as UTF-8"),
+        "{error}"
+    );
 }
 
 #[test]

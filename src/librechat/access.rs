@@ -13,7 +13,7 @@ mod reads;
 mod role;
 mod verdict;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use mongodb::Database;
 use mongodb::bson::oid::ObjectId;
@@ -124,6 +124,22 @@ impl Access {
     pub async fn name(&self, agent: &AgentId) -> mongodb::error::Result<Option<String>> {
         let found = self.with_id(agent).await?;
         Ok(found.into_iter().find_map(|agent| agent.name))
+    }
+
+    /// The names of these agents, whosoever they are; those without one are left out.
+    ///
+    /// # Errors
+    ///
+    /// The database could not be asked.
+    pub async fn names(
+        &self,
+        agents: BTreeSet<&AgentId>,
+    ) -> mongodb::error::Result<HashMap<AgentId, String>> {
+        let ids: Vec<_> = agents.into_iter().map(AgentId::as_str).collect();
+        let found = self.all(doc! { "id": { "$in": ids } }).await?;
+        Ok((found.into_iter())
+            .filter_map(|agent| Some((agent.id, agent.name?)))
+            .collect())
     }
 
     /// The agents with this id, in every tenant.

@@ -20,6 +20,7 @@ pub mod specs;
 pub mod sse;
 pub mod tool_call;
 pub mod turn;
+mod untrusted;
 pub mod users;
 
 pub use change::{Change, ContentSet, ConversationChange, Response};

@@ -13,7 +13,7 @@ use std::path::Path;
 use self::config_file::{ModelSpec, ModelSpecs};
 use super::AgentId;
 
-pub use self::config_file::ConfigFileError;
+pub use self::config_file::{ConfigFileError, mcp_servers};
 pub use self::error::SpecsError;
 
 /// A model spec, as a conversation names it.

@@ -13,7 +13,7 @@ use super::{AgentId, ConversationId, handoff, raw::Lenient};
 
 /// LibreChat joins a tool's name and its MCP server's with this
 /// (`Constants.mcp_delimiter` in `packages/data-provider/src/config.ts`).
-const MCP_DELIMITER: &str = "_mcp_";
+pub(super) const MCP_DELIMITER: &str = "_mcp_";
 
 /// An output longer than this is no answer of a switch tool, in bytes.
 const OUTPUT_LIMIT: usize = 64 * 1024;

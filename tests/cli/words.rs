@@ -32,6 +32,8 @@ fn help_tells_a_stranger_what_baton_is_and_how_it_ends() {
         "run ",
         "check ",
         "switches ",
+        "config ",
+        "switch.servers",
         "--config",
         "MONGO_URI",
         "BATON__SECTION__KEY",
@@ -43,7 +45,7 @@ fn help_tells_a_stranger_what_baton_is_and_how_it_ends() {
 
 #[test]
 fn every_command_has_help_and_needs_no_configuration_for_it() {
-    for command in ["run", "check", "switches"] {
+    for command in ["run", "check", "switches", "config"] {
         let output = baton(&[command, "--help"], &[]);
         assert_eq!(output.status.code(), Some(0), "{command}");
         assert!(text(&output.stdout).contains("--config"), "{command}");
@@ -92,4 +94,34 @@ fn an_address_that_is_taken_is_named_by_its_key() {
         said.contains(&format!("http.listen: cannot listen on {address}")),
         "{said}"
     );
+}
+
+#[test]
+fn switches_says_in_one_line_that_mongodb_is_away() {
+    let output = baton(&["switches"], &[("MONGO_URI", URI)]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(
+        said,
+        "baton: cannot read the switches: MongoDB does not answer: 127.0.0.1:9: I/O error: \
+         Connection refused (os error 111); `baton check` says what to do\n"
+    );
+}
+
+#[test]
+fn an_address_of_another_machine_is_told_once_with_what_to_do() {
+    let variables = [
+        ("MONGO_URI", URI),
+        ("BATON__HTTP__LISTEN", "192.0.2.1:8787"),
+    ];
+    let said = text(&baton(&["run"], &variables).stderr);
+    assert!(said.contains("this machine has no such address"), "{said}");
+    assert_eq!(said.matches("os error").count(), 1, "{said}");
+}
+
+#[test]
+fn config_prints_the_reference_and_needs_none_itself() {
+    let output = baton(&["config"], &[]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stdout), include_str!("../../config.toml"));
 }

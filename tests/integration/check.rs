@@ -21,6 +21,7 @@ impl Verdict {
                 .current_dir(std::env::temp_dir())
                 .env_clear()
                 .envs([("MONGO_URI", &uri), ("BATON__STATE__DATABASE", &state)])
+                .env("BATON__SWITCH__SERVERS", "switcher")
                 .output()
                 .unwrap()
         };
@@ -62,9 +63,11 @@ async fn a_good_deployment_is_all_ok_and_left_as_it_was() {
     librechat(&db.uri).await;
     let verdict = Verdict::of(&db.uri, &db.state).await;
     assert!(verdict.content, "{}", verdict.text);
-    for line in verdict.text.lines() {
+    let (lines, last) = verdict.text.trim_end().rsplit_once('\n').unwrap();
+    for line in lines.lines() {
         assert!(line.starts_with("ok    "), "{line}");
     }
+    assert_eq!(last, "All is in order.");
     verdict
         .says("without a login")
         .says("replica set: rs0, of 1 member")
@@ -87,7 +90,9 @@ async fn a_server_that_stands_alone_is_told_how_to_become_a_set() {
             .says("FAIL  replica set: this MongoDB stands alone")
             .says("--replSet rs0")
             .says("rs.initiate(")
-            .says("ok    rights: on LibreChat: find in 8 collections");
+            .says("ok    rights: on LibreChat: find in 8 collections")
+            .says("a change stream could not be tried")
+            .says("\n1 thing to mend.\n");
     }
 }
 
@@ -134,6 +139,26 @@ async fn a_missing_index_is_a_warning_with_the_command_that_makes_it() {
     verdict
         .says("warn  index {messageId} of messages: is not there")
         .says(".messages.createIndex({messageId: 1})");
+}
+
+#[tokio::test]
+async fn calls_of_a_server_that_is_not_trusted_are_told() {
+    let db = Mongod::shared().await.db().await;
+    librechat(&db.uri).await;
+    let call = |name: &str| doc! { "type": "tool_call", "tool_call": { "name": name } };
+    let response = doc! {
+        "messageId": "m", "content": [
+            call("switch_agent_mcp_switcher"), call("switch_agent_mcp_stranger"), call("other"),
+        ],
+    };
+    let messages = db.database().collection::<Document>("messages");
+    messages.insert_one(response).await.unwrap();
+    let verdict = Verdict::of(&db.uri, &db.state).await;
+    assert!(verdict.content, "{}", verdict.text);
+    verdict
+        .says("calls of switch_agent by MCP server `stranger` were seen")
+        .says("BATON__SWITCH__SERVERS=switcher,stranger")
+        .says("\nNothing to mend, 1 warning.\n");
 }
 
 #[tokio::test]

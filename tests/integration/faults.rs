@@ -65,6 +65,21 @@ async fn another_name_of_the_set_ends_it_with_what_to_do() {
 }
 
 #[tokio::test]
+async fn a_database_that_is_not_librechats_is_doubted_at_the_start() {
+    let mongod = Mongod::start(Topology::ReplicaSet).await;
+    LibreChat::start(&mongod.uri("Chat")).build_indexes().await;
+    let db = mongod.db().await;
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let _baton = Baton::start_logged(&db, &[], &log).await;
+    holds("it says where LibreChat's are", async || {
+        let log = std::fs::read_to_string(&log).unwrap();
+        log.contains("LibreChat's are in Chat: set mongodb.database to it.")
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_set_that_is_not_made_yet_is_waited_for_with_what_to_do() {
     let mongod = Mongod::start(Topology::Uninitiated).await;
     let db = mongod.db().await;

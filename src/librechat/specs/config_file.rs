@@ -1,10 +1,11 @@
 //! The model specs in LibreChat's own configuration file, `librechat.yaml`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use thiserror::Error;
 
 /// The name of the endpoint that serves agents (`EModelEndpoint.agents`).
@@ -71,27 +72,11 @@ impl ModelSpec {
 impl ModelSpecs {
     /// Reads the file.
     pub(super) fn read(path: &Path) -> Result<Self, ConfigFileError> {
-        let yaml = fs::read_to_string(path).map_err(|source| ConfigFileError::Unreadable {
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::parse(&yaml).map_err(|error| ConfigFileError::Malformed {
-            path: path.to_owned(),
-            line: error
-                .location()
-                .map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column())),
-            problem: error.to_string(),
-        })
+        read(path, Self::parse)
     }
 
     fn parse(yaml: &str) -> Result<Self, Box<serde_saphyr::Error>> {
-        let options = serde_saphyr::options! {
-            // As js-yaml reads it: "yes" is a word.
-            strict_booleans: true,
-            // The file holds keys of providers; an error must not show any of it.
-            with_snippet: false,
-        };
-        let file: Option<File> = serde_saphyr::from_str_with_options(yaml, options)?;
+        let file: Option<File> = parse(yaml)?;
         let specs = file.and_then(|file| file.model_specs).unwrap_or_default();
         let mut seen = HashSet::new();
         let list: Vec<ModelSpec> = specs
@@ -108,6 +93,51 @@ impl ModelSpecs {
             list,
         })
     }
+}
+
+/// The names of the MCP servers in the file.
+///
+/// # Errors
+///
+/// The file cannot be used.
+pub fn mcp_servers(path: &Path) -> Result<BTreeSet<String>, ConfigFileError> {
+    let file: Option<Servers> = read(path, parse)?;
+    let servers = file.and_then(|file| file.servers).unwrap_or_default();
+    Ok(servers.into_keys().collect())
+}
+
+fn read<T>(
+    path: &Path,
+    parse: impl FnOnce(&str) -> Result<T, Box<serde_saphyr::Error>>,
+) -> Result<T, ConfigFileError> {
+    let yaml = fs::read_to_string(path).map_err(|source| ConfigFileError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    parse(&yaml).map_err(|error| ConfigFileError::Malformed {
+        path: path.to_owned(),
+        line: error
+            .location()
+            .map_or_else(String::new, |at| format!(":{}:{}", at.line(), at.column())),
+        problem: error.to_string(),
+    })
+}
+
+fn parse<T: DeserializeOwned>(yaml: &str) -> Result<T, Box<serde_saphyr::Error>> {
+    let options = serde_saphyr::options! {
+        // As js-yaml reads it: "yes" is a word.
+        strict_booleans: true,
+        // The file holds keys of providers; an error must not show any of it.
+        with_snippet: false,
+    };
+    Ok(serde_saphyr::from_str_with_options(yaml, options)?)
+}
+
+#[derive(Deserialize)]
+#[expect(clippy::zero_sized_map_values, reason = "a set is no mapping to serde")]
+struct Servers {
+    #[serde(rename = "mcpServers")]
+    servers: Option<BTreeMap<String, IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -264,6 +294,21 @@ modelSpecs:
             assert!(error.contains(&place), "{error}");
             assert!(!error.contains("sk-secret"), "{error}");
         }
+    }
+
+    #[test]
+    fn servers_are_known_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("librechat.yaml");
+        fs::write(
+            &path,
+            "mcpServers:\n  one: { url: x }\n  two:\n    command: y\n",
+        )
+        .unwrap();
+        let names = mcp_servers(&path).unwrap();
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), ["one", "two"]);
+        fs::write(&path, "version: 1\n").unwrap();
+        assert!(mcp_servers(&path).unwrap().is_empty());
     }
 
     #[test]
