@@ -1,15 +1,17 @@
 //! The identifiers of LibreChat, each with a type of its own so that none is taken for another.
+//!
+//! They are shared, not copied: a guarded conversation is named by its key in several places.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(Box<str>);
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+        #[serde(from = "String")]
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The identifier as LibreChat writes it.
@@ -31,6 +33,12 @@ macro_rules! identifier {
             }
         }
 
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
@@ -45,7 +53,7 @@ macro_rules! identifier {
 
         impl From<$name> for mongodb::bson::Bson {
             fn from(id: $name) -> Self {
-                Self::String(id.0.into())
+                Self::String(id.as_str().to_owned())
             }
         }
     };

@@ -14,6 +14,9 @@ use super::{
     tool_call::fingerprint,
 };
 
+/// So many are read at a time: MongoDB would fill an answer with up to 16 MiB of them.
+const RESPONSES_BATCH: u32 = 100;
+
 impl Messages {
     /// The response with this `_id`, whose calls were saved at `saved_at`; `None` where it holds
     /// none, or is gone.
@@ -93,6 +96,7 @@ impl Messages {
                 doc! { "$sort": { "_id": 1 } },
                 doc! { "$project": response_projection(tools) },
             ])
+            .batch_size(RESPONSES_BATCH)
             .with_type::<RawDocumentBuf>()
             .await
     }

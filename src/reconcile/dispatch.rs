@@ -167,7 +167,7 @@ impl Reconciler {
                 _ = save.tick(), if !self.saving => self.save(),
                 _ = sync.tick(), if feeding && !self.syncing => self.sync(),
                 () = sleep_until(due.unwrap_or_else(Instant::now)),
-                    if feeding && due.is_some() && !self.glancing => self.look_at_due(),
+                    if feeding && due.is_some() && self.may_glance() => self.look_at_due(),
                 Some(request) = self.requests.next(), if feeding => {
                     self.enqueue(request.key, None, request.task);
                 }
@@ -190,21 +190,41 @@ impl Reconciler {
         self.workers > 0 || self.fetching > 0 || !self.ready.is_empty()
     }
 
+    /// Whether the work that a glance may find is not there already.
+    fn may_glance(&self) -> bool {
+        !self.glancing && self.ready.len() < GLANCE
+    }
+
     fn take(&mut self, delivery: Delivery) {
         let seq = self.watermark.begin(delivery.position);
         match delivery.item {
             Item::Idle => self.watermark.done(seq),
             Item::Resync => {
-                let open: Vec<_> = self.lanes.keys().cloned().collect();
-                for key in open {
-                    self.enqueue(key, None, Task::Look);
-                }
+                self.look_at_all();
                 self.watermark.done(seq);
             }
             Item::Found { change, not_before } => self.change(seq, change, not_before),
             Item::Change { change, at } => {
                 self.change(seq, change, guard_before(at, self.context.guard));
             }
+        }
+    }
+
+    /// Makes every look due now. A lane at work has its own look, after that.
+    fn look_at_all(&mut self) {
+        let now = Instant::now();
+        let mut at_work = Vec::new();
+        for (key, lane) in &mut self.lanes {
+            match &mut lane.open {
+                Some(open) if lane.queue.is_empty() => {
+                    open.next_look = now;
+                    self.timer.set(now, key.clone());
+                }
+                _ => at_work.push(key.clone()),
+            }
+        }
+        for key in at_work {
+            self.enqueue(key, None, Task::Look);
         }
     }
 
@@ -406,6 +426,8 @@ impl Reconciler {
             self.ready.push_back(key);
             return;
         }
+        // Thousands of guarded conversations are idle, and need no room for work.
+        lane.queue = VecDeque::new();
         self.learning.remove(&key);
         if lane.open.is_none()
             && let Some(conversation) = self.lanes.remove(&key).and_then(|lane| lane.conversation)

@@ -99,10 +99,16 @@ impl Open {
     }
 }
 
-/// Ten thousand of these are held: what only the record needs is not.
+/// Ten thousand of these are held: what only the record needs is not. (`Store::open_since` does not
+/// even read it.)
 fn lean(switch: Switch) -> Switch {
     Switch {
         reason: None,
+        from_agent: None,
+        tool_call_id: None,
+        switch_id: None,
+        detail: None,
+        calls: Vec::new(),
         ..switch
     }
 }

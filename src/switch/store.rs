@@ -274,7 +274,10 @@ impl Store {
             switches = self
                 .raw()
                 .find(doc! { "_id": { "$in": unknown }, "status": "open" })
-                .projection(doc! { "reason": 0 })
+                .projection(doc! {
+                    "reason": 0, "from_agent": 0, "tool_call_id": 0, "switch_id": 0,
+                    "detail": 0, "calls": 0,
+                })
                 .batch_size(OPEN_BATCH)
                 .await?
                 .try_filter_map(|raw| async move { Ok(understood(&raw)) })

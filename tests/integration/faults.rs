@@ -334,8 +334,8 @@ impl Rows {
     }
 }
 
-/// Prints what it measures; with `BATON_UNDER_TEST=target/release/baton` it holds the release
-/// build to its limit.
+/// Prints what it measures. `BATON_UNDER_TEST=target/release/baton` has it measure the release
+/// build.
 #[tokio::test]
 async fn ten_thousand_open_switches_are_taken_up_at_the_start() {
     const COUNT: usize = 10_000;
@@ -369,8 +369,9 @@ async fn ten_thousand_open_switches_are_taken_up_at_the_start() {
     assert_eq!(count(doc! { "status": "open" }).await, (COUNT / 2) as u64);
     eprintln!(
         "{COUNT} open switches: ready in {ready:?}, all in force in {done:?}, {} kB resident, \
-         {} kB at the most",
+         {} kB of it the program's own, {} kB at the most",
         baton.memory("VmRSS"),
+        baton.memory("RssAnon"),
         baton.memory("VmHWM")
     );
     assert_eq!(baton.stop().await.code(), Some(0));
