@@ -74,7 +74,9 @@ pub(super) async fn calls(settings: &Settings, client: &Client, report: &mut Rep
             ),
             format!(
                 "If they are to switch, add it: BATON__SWITCH__SERVERS={}",
-                [&switch.servers[..], std::slice::from_ref(&server)].concat().join(",")
+                [&switch.servers[..], std::slice::from_ref(&server)]
+                    .concat()
+                    .join(",")
             ),
         );
     }

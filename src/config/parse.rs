@@ -131,7 +131,9 @@ pub(super) fn duration(
 fn short(time: Duration) -> String {
     let seconds = time.as_secs();
     let units = [(24 * 60 * 60, 'd'), (60 * 60, 'h'), (60, 'm')];
-    let unit = units.into_iter().find(|(unit, _)| seconds.is_multiple_of(*unit));
+    let unit = units
+        .into_iter()
+        .find(|(unit, _)| seconds.is_multiple_of(*unit));
     let (unit, letter) = unit.unwrap_or((1, 's'));
     format!("{}{letter}", seconds / unit)
 }
