@@ -37,7 +37,8 @@ drivers: ## check the scripts of the demo and those that drive LibreChat's own d
 openapi: ## hold the API against its own description, with schemathesis
 	cargo test --locked --test integration -- --ignored http::openapi
 
-bench: ## time PATCH next to the bare update (needs wrk: apt-get install wrk)
+bench: ## time switch_agent and PATCH next to their bare writes (needs wrk: apt-get install wrk)
+	cargo bench --locked --bench switch_agent
 	cargo bench --locked --bench patch
 
 clean: ## remove what was built and fetched

@@ -44,30 +44,6 @@ impl Server {
         }
     }
 
-    /// rmcp never answers a call whose handler panics, so the work is a task of its own.
-    async fn answer(
-        self,
-        name: String,
-        arguments: JsonObject,
-        parts: Option<Parts>,
-    ) -> CallToolResult {
-        let work = tokio::spawn(async move { self.work(&name, &arguments, parts).await });
-        let abort = work.abort_handle();
-        match timeout(ANSWER, work).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(error)) => {
-                tracing::error!(%error, "a call failed");
-                failed(Failure::new(
-                    "the call failed in Baton; nothing was switched",
-                ))
-            }
-            Err(_) => {
-                abort.abort();
-                failed(Failure::database())
-            }
-        }
-    }
-
     async fn work(
         &self,
         name: &str,
@@ -91,6 +67,26 @@ impl Server {
                 .await
                 .into_result(),
             _ => list_agents::run(board, caller, arguments, deadline).await,
+        }
+    }
+}
+
+/// What `work` comes to, or by [`ANSWER`] an error. rmcp never answers a call whose handler panics,
+/// so the work is a task of its own.
+async fn answered(work: impl Future<Output = CallToolResult> + Send + 'static) -> CallToolResult {
+    let work = tokio::spawn(work);
+    let abort = work.abort_handle();
+    match timeout(ANSWER, work).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(error)) => {
+            tracing::error!(%error, "a call failed");
+            failed(Failure::new(
+                "the call failed in Baton; nothing was switched",
+            ))
+        }
+        Err(_) => {
+            abort.abort();
+            failed(Failure::database())
         }
     }
 }
@@ -128,9 +124,55 @@ impl ServerHandler for Server {
         }
         let parts = context.extensions.get::<Parts>().cloned();
         let arguments = request.arguments.unwrap_or_default();
-        let result = self
-            .clone()
-            .answer(request.name.into_owned(), arguments, parts);
-        Ok(result.await.into())
+        let server = self.clone();
+        let work = async move { server.work(&request.name, &arguments, parts).await };
+        Ok(answered(work).await.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use rmcp::model::ContentBlock;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[track_caller]
+    fn is_an_error(result: &CallToolResult, message: &str) {
+        assert_eq!(result.is_error, Some(true));
+        let [ContentBlock::Text(text)] = &*result.content else {
+            panic!("not one text: {result:?}");
+        };
+        let answer: Value = serde_json::from_str(&text.text).unwrap();
+        assert_eq!(answer["status"], "error");
+        assert_eq!(answer["message"], message);
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_is_answered() {
+        let result = answered(async { panic!("a fault of Baton's") }).await;
+        is_an_error(&result, "the call failed in Baton; nothing was switched");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_never_ends_is_answered_within_5_s_and_given_up() {
+        let held = Arc::new(());
+        let work = {
+            let held = Arc::clone(&held);
+            async move {
+                let () = pending().await;
+                drop(held);
+                failed(Failure::new("never"))
+            }
+        };
+        let started = Instant::now();
+        let result = answered(work).await;
+        // By the clock of the paused runtime, which nothing but the wait itself moves.
+        assert!(started.elapsed() < Duration::from_secs(5));
+        is_an_error(&result, &Failure::database().message);
+        tokio::task::yield_now().await;
+        assert_eq!(Arc::strong_count(&held), 1, "the work is still held");
     }
 }

@@ -5,6 +5,7 @@ mod crashes;
 mod crowds;
 mod door;
 mod mistakes;
+mod outage;
 mod policy;
 mod request_scoped;
 mod targets;
@@ -41,7 +42,11 @@ impl Scene {
     }
 
     async fn with(environment: &[(&str, &str)]) -> Self {
-        let db = Mongod::shared().await.db().await;
+        Self::on(Mongod::shared().await, environment).await
+    }
+
+    async fn on(mongod: &Mongod, environment: &[(&str, &str)]) -> Self {
+        let db = mongod.db().await;
         let librechat = LibreChat::on(&db);
         librechat.seed_roles().await;
         let user = librechat.user().await;
