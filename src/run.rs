@@ -301,9 +301,9 @@ async fn keep_switches(
     });
     let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
 
-    let look = doubt_database(client, settings.mongodb.database, stop.clone());
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();
+    let look = doubt_database(client, settings.mongodb.database, stop.clone());
     let run_feed = async {
         let outcome = feed.run(stop.clone()).await;
         stop.cancel();
