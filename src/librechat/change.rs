@@ -276,11 +276,11 @@ impl Response {
 }
 
 fn key(raw: &RawDocument) -> Option<ConversationKey> {
-    Some(ConversationKey {
-        conversation: raw.text("conversationId")?.into(),
-        user: raw.text("user")?.into(),
-        tenant: raw.text("tenantId").map(TenantId::from),
-    })
+    Some(ConversationKey::new(
+        raw.text("conversationId")?.into(),
+        raw.text("user")?.into(),
+        raw.text("tenantId").map(TenantId::from),
+    ))
 }
 
 /// When the event happened, by the cluster's clock.

@@ -2,7 +2,7 @@
 //!
 //! They are shared, not copied: a guarded conversation is named by its key in several places.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -96,11 +96,35 @@ impl AgentId {
 /// `conversationId` alone does not: LibreChat's unique index is on `{conversationId, user}`,
 /// from v0.8.5 on with `tenantId`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ConversationKey {
+pub struct ConversationKey(Arc<KeyParts>);
+
+/// What a [`ConversationKey`] is made of.
+#[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KeyParts {
     /// The conversation.
     pub conversation: ConversationId,
     /// Its owner.
     pub user: UserId,
     /// The owner's tenant, where there are tenants.
     pub tenant: Option<TenantId>,
+}
+
+impl ConversationKey {
+    /// The key of a conversation of this user's.
+    #[must_use]
+    pub fn new(conversation: ConversationId, user: UserId, tenant: Option<TenantId>) -> Self {
+        Self(Arc::new(KeyParts {
+            conversation,
+            user,
+            tenant,
+        }))
+    }
+}
+
+impl Deref for ConversationKey {
+    type Target = KeyParts;
+
+    fn deref(&self) -> &KeyParts {
+        &self.0
+    }
 }

@@ -24,11 +24,7 @@ impl Account {
     /// The key of a conversation of this user's.
     #[must_use]
     pub fn conversation(&self, id: ConversationId) -> ConversationKey {
-        ConversationKey {
-            conversation: id,
-            user: self.user.clone(),
-            tenant: self.tenant.clone(),
-        }
+        ConversationKey::new(id, self.user.clone(), self.tenant.clone())
     }
 
     /// Whether the tenant is one that LibreChat takes no requests of: it answers 403

@@ -138,13 +138,13 @@ impl Context {
             .await?;
         let (Recorded::New(switch) | Recorded::Existing(switch)) = recorded;
         tracing::info!(origin = %switch.origin, %to, "the user has chosen an agent");
-        let mut next = Open::new(switch, begun_from_spec, self.guard);
+        let mut next = Open::new((&switch).into(), begun_from_spec, self.guard);
         let turn = view.flight.map_or_else(Turn::default, |flight| flight.turn);
         let acted = match self.act(&mut next, &view.conversation, &turn).await? {
             Some(after) => after,
             None => self.look(&mut next).await?,
         };
-        let at_rest = next.switch.user_message.is_none();
+        let at_rest = next.switch.guard.user_message.is_none();
         let after = match acted {
             After::Open if at_rest => {
                 let detail = "no turn was in flight";
@@ -189,7 +189,7 @@ impl Context {
             return Ok(Err(NotChosen::LeftAlone));
         }
         if let Some(switch) = guarded? {
-            self.adopt(open, switch).await?;
+            self.adopt(open, (&switch).into()).await?;
         }
         Ok(Ok(View {
             conversation,

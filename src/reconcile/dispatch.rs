@@ -38,7 +38,7 @@ use crate::{
 const IN_FLIGHT: usize = 1024;
 
 /// More than this many conversations are not worked on at once.
-const WORKERS: usize = 64;
+const WORKERS: usize = 32;
 
 /// A glance takes in at most so many conversations.
 const GLANCE: usize = 100;
@@ -516,7 +516,7 @@ impl Reconciler {
     fn adopt(&mut self, open: OpenSince) {
         self.synced = self.synced.max(open.newest);
         for switch in open.switches {
-            let key = switch.key();
+            let key = switch.key.clone();
             let lane = self.lanes.entry(key.clone()).or_default();
             match &lane.open {
                 Some(open) if open.switch.id == switch.id => {}

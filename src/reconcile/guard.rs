@@ -1,6 +1,5 @@
 //! Guarding an open switch: see, decide, act.
 
-use mongodb::bson::oid::ObjectId;
 use tokio::time::Instant;
 
 use super::{
@@ -11,7 +10,7 @@ use crate::{
     librechat::{Conversation, ConversationChange, Expected, Turn},
     switch::{
         decide::{Decision, Later, Sight, Source, decide},
-        record::{Status, Switch},
+        record::Status,
     },
 };
 
@@ -41,7 +40,7 @@ impl Context {
                 newest_message: change.newest_message,
             },
         };
-        let guard = open.switch.guard();
+        let guard = open.switch.guard;
         let mut decision = decide(&guard, &sight, None);
         if decision == Decision::Read {
             let turn = self.turn(open).await?;
@@ -114,15 +113,15 @@ impl Context {
                 .await
                 .map(Some);
         }
-        learn_ids(&mut open.switch, turn);
+        open.switch.learn(turn);
         open.read = Some(conversation.object_id);
         open.begun_from_spec |= conversation.spec.is_some();
         let sight = self.sight(open, conversation);
         let overdue = open.is_overdue();
-        match decide(&open.switch.guard(), &sight, Some(turn)) {
+        match decide(&open.switch.guard, &sight, Some(turn)) {
             Decision::Supersede(later) => self.supersede(open, later).await.map(Some),
             Decision::Apply => {
-                let repair = open.switch.applied_at.is_some();
+                let repair = open.switch.is_applied;
                 if !self.apply(open, &conversation.expected()).await? {
                     return Ok(None);
                 }
@@ -180,7 +179,7 @@ impl Context {
         conversation.is_none_or(|conversation| {
             !conversation.exempt
                 && decide(
-                    &open.switch.guard(),
+                    &open.switch.guard,
                     &self.sight(open, conversation),
                     Some(turn),
                 ) == Decision::Hold
@@ -188,23 +187,23 @@ impl Context {
     }
 
     async fn conversation(&self, open: &Open) -> Result<Option<Conversation>, Undone> {
-        let key = open.switch.key();
-        self.patiently("reading the conversation", || self.conversations.read(&key))
+        let key = &open.switch.key;
+        self.patiently("reading the conversation", || self.conversations.read(key))
             .await
     }
 
     async fn turn(&self, open: &Open) -> Result<Turn, Undone> {
-        let (key, turn) = (open.switch.key(), open.switch.turn());
-        self.patiently("reading the turn", || self.messages.turn(&key, &turn))
+        let (key, turn) = (&open.switch.key, open.switch.turn());
+        self.patiently("reading the turn", || self.messages.turn(key, &turn))
             .await
     }
 
     async fn apply(&self, open: &Open, seen: &Expected) -> Result<bool, Undone> {
-        let key = open.switch.key();
+        let key = &open.switch.key;
         let to = &open.switch.to_agent;
         let patch = self.patch(open.begun_from_spec, to);
         self.patiently("setting the conversation's agent", || {
-            self.conversations.set_agent(&key, seen, to, patch)
+            self.conversations.set_agent(key, seen, to, patch)
         })
         .await
     }
@@ -215,16 +214,14 @@ impl Context {
         repair: bool,
         since: Option<Instant>,
     ) -> Result<After, Undone> {
-        let first = open.switch.applied_at.is_none();
+        let first = !open.switch.is_applied;
         if repair {
             tracing::info!("an overwrite by the same turn was put back");
             self.metrics.repaired(since);
         } else {
             tracing::info!("the target is in force");
         }
-        open.switch
-            .applied_at
-            .get_or_insert_with(mongodb::bson::DateTime::now);
+        open.switch.is_applied = true;
         open.look_soon();
         let still_open = self
             .patiently("recording what was done", || {
@@ -240,17 +237,17 @@ impl Context {
     /// The record is no longer open, or has another target: another instance has seen more. Takes
     /// up what stands in its place.
     async fn replaced(&self, open: &mut Open) -> Result<After, Undone> {
-        let key = open.switch.key();
+        let key = &open.switch.key;
         let newer = self
             .patiently("reading the conversation's switches", || {
-                self.store.open_of(&key)
+                self.store.open_of(key)
             })
             .await?;
         match newer {
             None => Ok(After::Closed),
             Some(switch) => {
                 let left = open.deadline.saturating_duration_since(Instant::now());
-                *open = *Open::new(switch, open.begun_from_spec, left);
+                *open = *Open::new((&switch).into(), open.begun_from_spec, left);
                 open.next_look = Instant::now();
                 Ok(After::Open)
             }
@@ -296,17 +293,5 @@ impl Context {
         tracing::info!(%status, detail, "the switch is closed");
         self.metrics.closed(open.switch.origin, status);
         Ok(After::Closed)
-    }
-}
-
-/// The turn's messages may have been saved since the switch was learned of.
-fn learn_ids(switch: &mut Switch, turn: &Turn) {
-    let object = |head: &crate::librechat::MessageHead| -> ObjectId { head.object_id };
-    switch.user_message = switch
-        .user_message
-        .or(turn.user_message.as_ref().map(object));
-    switch.response = switch.response.or(turn.response.as_ref().map(object));
-    if switch.message_id.is_none() {
-        switch.message_id = turn.response.as_ref().map(|r| r.id.clone());
     }
 }

@@ -9,7 +9,7 @@ use super::{call::Called, choose::Choice, watermark::Seq};
 use crate::{
     backoff::Backoff,
     librechat::{ConversationChange, Response},
-    switch::record::Switch,
+    switch::guarded::Guarded,
 };
 
 /// The first timed look at a turn: LibreChat touches U about 10 ms after it saved R.
@@ -34,7 +34,7 @@ pub(super) enum Task {
     /// Look at the open switch.
     Look,
     /// Another instance, or this one before a restart, left this switch open.
-    Adopt(Box<Switch>),
+    Adopt(Box<Guarded>),
     /// The user chooses an agent.
     Choose(Choice),
     /// An agent calls Baton's own tool.
@@ -44,7 +44,7 @@ pub(super) enum Task {
 /// A switch that is guarded.
 #[derive(Debug)]
 pub(super) struct Open {
-    pub(super) switch: Switch,
+    pub(super) switch: Guarded,
     /// Whether the conversation was begun from a model spec.
     pub(super) begun_from_spec: bool,
     /// The conversation's `_id`, where the last piece of work read it.
@@ -57,9 +57,9 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub(super) fn new(switch: Switch, begun_from_spec: bool, left: Duration) -> Box<Self> {
+    pub(super) fn new(switch: Guarded, begun_from_spec: bool, left: Duration) -> Box<Self> {
         let mut open = Box::new(Self {
-            switch: lean(switch),
+            switch,
             begun_from_spec,
             read: None,
             deadline: Instant::now() + left,
@@ -71,8 +71,8 @@ impl Open {
     }
 
     /// Takes over what the record says by now.
-    pub(super) fn renew(&mut self, switch: Switch) {
-        self.switch = lean(switch);
+    pub(super) fn renew(&mut self, switch: Guarded) {
+        self.switch = switch;
     }
 
     /// Looks later, and later each time.
@@ -99,20 +99,6 @@ impl Open {
     }
 }
 
-/// Ten thousand of these are held: what only the record needs is not. (`Store::open_since` does not
-/// even read it.)
-fn lean(switch: Switch) -> Switch {
-    Switch {
-        reason: None,
-        from_agent: None,
-        tool_call_id: None,
-        switch_id: None,
-        detail: None,
-        calls: Vec::new(),
-        ..switch
-    }
-}
-
 /// A conversation's queue and state. While work is done on it, the state is with the worker.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
@@ -130,17 +116,15 @@ mod tests {
     use mongodb::bson::doc;
 
     use super::*;
+    use crate::switch::record::Switch;
 
     fn open(left: Duration) -> Box<Open> {
         let switch = doc! {
             "conversation_id": "c", "user": "u", "to_agent": "b", "origin": "tool",
             "status": "open", "_id": ObjectId::new(),
         };
-        Open::new(
-            mongodb::bson::deserialize_from_document(switch).unwrap(),
-            false,
-            left,
-        )
+        let switch: Switch = mongodb::bson::deserialize_from_document(switch).unwrap();
+        Open::new((&switch).into(), false, left)
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,6 +17,7 @@ use crate::{
     },
     switch::{
         decide::{Guard, later_turn},
+        guarded::Guarded,
         record::{Origin, Status, Switch},
         store::Recorded,
     },
@@ -140,9 +141,10 @@ impl Context {
         why: &str,
     ) -> Result<(), Undone> {
         let id = switch.id;
+        let guarded = Guarded::from(switch);
         let closed = self
             .patiently("closing the switch", || {
-                self.store.close(switch, Status::Rejected, why)
+                self.store.close(&guarded, Status::Rejected, why)
             })
             .await?;
         if closed {
@@ -231,16 +233,16 @@ impl Context {
                 .conversation
                 .as_ref()
                 .is_some_and(|c| c.spec.is_some());
-            *open = Some(Open::new(switch.clone(), begun_from_spec, self.guard));
+            *open = Some(Open::new(switch.into(), begun_from_spec, self.guard));
         }
         let Some(guarded) = open.as_mut().filter(|open| open.switch.id == switch.id) else {
             return Ok(());
         };
         // Another instance may have given it the target of a later call. And R was saved once
         // more, as when it is finished after all clients had left.
-        let saved_at = guarded.switch.saved_at.max(response.saved_at);
-        guarded.renew(switch.clone());
-        guarded.switch.saved_at = saved_at.max(switch.saved_at);
+        let saved_at = guarded.switch.guard.saved_at.max(response.saved_at);
+        guarded.renew(switch.into());
+        guarded.switch.guard.saved_at = saved_at.max(switch.saved_at);
         guarded.look_soon();
         if let After::Closed = self.look(guarded).await? {
             *open = None;
@@ -326,7 +328,7 @@ impl Context {
         turn: &Turn,
     ) -> Result<(), Undone> {
         let begun_from_spec = conversation.is_some_and(|c| c.spec.is_some());
-        let next = Open::new(switch, begun_from_spec, self.guard);
+        let next = Open::new((&switch).into(), begun_from_spec, self.guard);
         self.take_up(open, next).await?;
         let Some(guarded) = open else { return Ok(()) };
         let acted = match conversation {
@@ -360,7 +362,7 @@ impl Context {
     pub(super) async fn adopt(
         &self,
         open: &mut Option<Box<Open>>,
-        switch: Switch,
+        switch: Guarded,
     ) -> Result<(), Undone> {
         let mut next = Open::new(switch, false, self.guard);
         match open.as_ref().map(|open| &open.switch) {

@@ -11,7 +11,7 @@ use mongodb::bson::{DateTime, oid::ObjectId};
 use crate::librechat::{MessageHead, Turn};
 
 /// The open switch, as far as the rules ask.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// U's `_id`, where it is known.
     pub user_message: Option<ObjectId>,

@@ -4,6 +4,7 @@ pub mod calls;
 pub mod decide;
 mod delivery;
 pub mod flight;
+pub mod guarded;
 pub mod policy;
 pub mod record;
 pub mod store;

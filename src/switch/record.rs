@@ -6,8 +6,7 @@ use mongodb::bson::{DateTime, oid::ObjectId};
 use serde::{Deserialize, Serialize};
 
 use crate::librechat::{
-    AgentId, CallKind, ConversationId, ConversationKey, MessageId, SwitchCall, TenantId, TurnRef,
-    UserId,
+    AgentId, CallKind, ConversationId, ConversationKey, MessageId, SwitchCall, TenantId, UserId,
 };
 
 use super::decide::Guard;
@@ -126,11 +125,11 @@ impl Switch {
     /// The conversation that it is about.
     #[must_use]
     pub fn key(&self) -> ConversationKey {
-        ConversationKey {
-            conversation: self.conversation_id.clone(),
-            user: self.user.clone(),
-            tenant: self.tenant_id.clone(),
-        }
+        ConversationKey::new(
+            self.conversation_id.clone(),
+            self.user.clone(),
+            self.tenant_id.clone(),
+        )
     }
 
     /// Whether this is the call that the record stands for, and not another one of the same turn.
@@ -149,17 +148,6 @@ impl Switch {
             && matches!(self.status, Status::Open | Status::Settled)
     }
 
-    /// Of two switches of a conversation the one whose position is greater is the later decision: that
-    /// of the later turn, in a turn the user's choice, and of several the one recorded later.
-    #[must_use]
-    pub fn position(&self) -> (Option<ObjectId>, bool, Option<DateTime>) {
-        (
-            self.user_message.or(self.floor),
-            self.origin == Origin::Api,
-            self.created_at,
-        )
-    }
-
     /// What the rules ask of it.
     #[must_use]
     pub fn guard(&self) -> Guard {
@@ -168,17 +156,6 @@ impl Switch {
             response: self.response,
             floor: self.floor,
             saved_at: self.saved_at,
-        }
-    }
-
-    /// The turn that it belongs to.
-    #[must_use]
-    pub fn turn(&self) -> TurnRef {
-        TurnRef {
-            user_message: self.parent_message_id.clone(),
-            user_object: self.user_message,
-            response: self.message_id.clone(),
-            floor: self.floor.or(self.response),
         }
     }
 }

@@ -13,7 +13,10 @@ use mongodb::{
     options::{IndexOptions, ReturnDocument},
 };
 
-use super::record::{Status, Switch};
+use super::{
+    guarded::Guarded,
+    record::{Status, Switch},
+};
 use crate::librechat::{ConversationKey, MessageId};
 
 const SWITCHES: &str = "switches";
@@ -35,7 +38,7 @@ pub enum Recorded {
 #[derive(Debug)]
 pub struct OpenSince {
     /// Those that were not known.
-    pub switches: Vec<Switch>,
+    pub switches: Vec<Guarded>,
     /// When the newest of all was recorded, the known ones included.
     pub newest: Option<DateTime>,
 }
@@ -280,7 +283,9 @@ impl Store {
                 })
                 .batch_size(OPEN_BATCH)
                 .await?
-                .try_filter_map(|raw| async move { Ok(understood(&raw)) })
+                .try_filter_map(
+                    |raw| async move { Ok(understood(&raw).as_ref().map(Guarded::from)) },
+                )
                 .try_collect()
                 .await?;
         }
@@ -338,7 +343,7 @@ impl Store {
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn applied(&self, switch: &Switch, first: bool, repair: bool) -> Result<bool> {
+    pub async fn applied(&self, switch: &Guarded, first: bool, repair: bool) -> Result<bool> {
         let mut update = doc! { "$inc": { "repairs": i64::from(repair) } };
         if first {
             update.insert("$currentDate", doc! { "applied_at": true });
@@ -352,7 +357,7 @@ impl Store {
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn close(&self, switch: &Switch, status: Status, detail: &str) -> Result<bool> {
+    pub async fn close(&self, switch: &Guarded, status: Status, detail: &str) -> Result<bool> {
         let result = self
             .switches
             .update_one(
@@ -499,7 +504,7 @@ fn understood(raw: &RawDocument) -> Option<Switch> {
 
 /// The record while it is open and says what this instance knows: another one may have given it
 /// a later call's target.
-fn still_open(switch: &Switch) -> Document {
+fn still_open(switch: &Guarded) -> Document {
     doc! { "_id": switch.id, "status": "open", "to_agent": &switch.to_agent }
 }
 

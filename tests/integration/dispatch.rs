@@ -216,10 +216,9 @@ impl Scene {
         let messages = document.get_array("messages").unwrap().iter();
         Change::Conversation(ConversationChange {
             object_id: document.get_object_id("_id").unwrap(),
-            key: with_key.then(|| ConversationKey {
-                conversation: turn.conversation.as_str().into(),
-                user: turn.user.as_str().into(),
-                tenant: None,
+            key: with_key.then(|| {
+                let (conversation, user) = (turn.conversation.as_str(), turn.user.as_str());
+                ConversationKey::new(conversation.into(), user.into(), None)
             }),
             agent: document.get_str("agent_id").ok().map(Into::into),
             updated_at: document.get_datetime("updatedAt").ok().copied(),

@@ -15,11 +15,7 @@ fn conversation() -> Document {
 }
 
 fn key(tenant: Option<&str>) -> ConversationKey {
-    ConversationKey {
-        conversation: "c".into(),
-        user: "u".into(),
-        tenant: tenant.map(Into::into),
-    }
+    ConversationKey::new("c".into(), "u".into(), tenant.map(Into::into))
 }
 
 /// Sets the agent of a conversation that Baton takes for [`conversation`]; what became of it.
