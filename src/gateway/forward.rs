@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::http::{Request, Response, StatusCode, Version};
 
 use super::headers;
@@ -10,6 +10,7 @@ use super::tunnel::Tunnel;
 use super::upstream::UpstreamError;
 use super::{Gateway, tunnel};
 use crate::http::error;
+use crate::librechat::chat::ChatRequest;
 use crate::metrics::Passage;
 
 impl Gateway {
@@ -41,8 +42,14 @@ impl Gateway {
         &self,
         mut request: Request<Body>,
     ) -> Result<Response<Body>, UpstreamError> {
+        let follows = follows(&request);
         *request.uri_mut() = self.upstream.address(request.uri())?;
         let tunnel = request.extensions_mut().remove::<Tunnel>();
+        if follows && tunnel.is_none() {
+            let mut response = self.upstream.follow(request).await?;
+            headers::to_client(response.headers_mut());
+            return Ok(response);
+        }
         if let Some(tunnel) = &tunnel {
             tunnel.ask(request.headers_mut());
         }
@@ -58,6 +65,13 @@ impl Gateway {
         *response.version_mut() = Version::HTTP_11;
         Ok(response.map(Body::new))
     }
+}
+
+/// Whether the answer is a turn's events.
+fn follows(request: &Request<Body>) -> bool {
+    let asked = request.uri();
+    let what = ChatRequest::of(request.method().as_str(), asked.path(), asked.query());
+    matches!(what, Some(ChatRequest::Stream { .. })) && request.body().is_end_stream()
 }
 
 fn refuse(reason: &UpstreamError) -> Response<Body> {

@@ -19,6 +19,7 @@ mod ledger;
 mod lost;
 mod posts;
 mod progress;
+mod quiet;
 mod same_turn;
 mod stale;
 mod stops;

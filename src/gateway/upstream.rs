@@ -1,6 +1,5 @@
 //! The connections to LibreChat.
 
-use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
@@ -9,13 +8,14 @@ use axum::http::uri::{Authority, InvalidUriParts, Parts, PathAndQuery, Scheme};
 use axum::http::{Request, Response, Uri};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use thiserror::Error;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::progress::{Progress, Watched};
+use super::quiet;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -24,9 +24,12 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// not be sent into one that is being closed.
 const IDLE: Duration = Duration::from_secs(4);
 
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 /// LibreChat, as it is reached.
 #[derive(Clone, Debug)]
 pub struct Upstream {
+    connector: HttpsConnector<HttpConnector>,
     client: Client<HttpsConnector<HttpConnector>, Body>,
     scheme: Scheme,
     authority: Authority,
@@ -46,7 +49,7 @@ pub enum UpstreamError {
     Path(#[from] InvalidUriParts),
     /// It cannot be reached, or broke off.
     #[error("LibreChat cannot be reached")]
-    Down(#[source] Error),
+    Down(#[source] BoxError),
     /// It was reached, and says nothing.
     #[error("LibreChat does not answer")]
     Slow,
@@ -71,8 +74,9 @@ impl Upstream {
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
-            .build(connector);
+            .build(connector.clone());
         Ok(Self {
+            connector,
             client,
             scheme: url.scheme().cloned().ok_or(UpstreamError::NoAddress)?,
             authority: url.authority().cloned().ok_or(UpstreamError::NoAddress)?,
@@ -114,17 +118,30 @@ impl Upstream {
         loop {
             let due = progress.last() + self.patience;
             tokio::select! {
-                answer = &mut answer => return answer.map_err(sort),
+                answer = &mut answer => return answer.map_err(|error| sort(error.into())),
                 () = sleep_until(due) => if progress.last() + self.patience <= Instant::now() {
                     return Err(UpstreamError::Slow);
                 },
             }
         }
     }
+
+    /// Sends a GET without a body, whose answer may be silent for long.
+    pub(super) async fn follow(
+        &self,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, UpstreamError> {
+        let (asked, _) = request.into_parts();
+        let answer = quiet::get(self.connector.clone(), asked.uri, &asked.headers);
+        match timeout(self.patience, answer).await {
+            Ok(answer) => answer.map_err(sort),
+            Err(_) => Err(UpstreamError::Slow),
+        }
+    }
 }
 
-fn sort(error: Error) -> UpstreamError {
-    let mut cause = error.source();
+fn sort(error: BoxError) -> UpstreamError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
     while let Some(inner) = cause {
         let io = inner.downcast_ref::<io::Error>();
         if io.is_some_and(|io| io.kind() == io::ErrorKind::TimedOut) {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Extension;
 use axum::extract::connect_info::ConnectInfo;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -17,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower_http::add_extension::AddExtension;
 use tracing::{debug, warn};
 
 /// How long requests that are under way have to end once it is time to. Less than
@@ -58,7 +58,8 @@ pub async fn serve(
         let Some((stream, peer, slot)) = accepted else {
             continue;
         };
-        let router = router.clone().layer(Extension(ConnectInfo(peer)));
+        // Not a layer: that would make every route anew.
+        let router = AddExtension::new(router.clone(), ConnectInfo(peer));
         let shutdown = shutdown.clone();
         connections.spawn(async move {
             if let Err(error) = follow(stream, router, &shutdown).await {
@@ -79,7 +80,7 @@ pub async fn serve(
 /// Serves one connection: until its client ends it, or until the request under way is answered.
 async fn follow(
     stream: TcpStream,
-    router: Router,
+    router: AddExtension<Router, ConnectInfo<SocketAddr>>,
     shutdown: &CancellationToken,
 ) -> hyper::Result<()> {
     // Answers are small and whole: waiting for more to send only delays them.

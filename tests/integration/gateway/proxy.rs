@@ -1,5 +1,6 @@
 //! Everything goes on to LibreChat as it came, and comes back as LibreChat gives it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
@@ -9,8 +10,9 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 
-use super::{Scene, json_of};
+use super::{Scene, events_of, json_of};
 use crate::harness::Upstream;
 
 #[tokio::test]
@@ -128,6 +130,33 @@ async fn an_upload_streams_both_ways() {
         length += chunk.unwrap().len();
     }
     assert_eq!(length, 64 << 20);
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_does_not_end() {
+    let killed = Arc::new(Notify::new());
+    let kill = Arc::clone(&killed);
+    let upstream = Upstream::serve(move |_| {
+        let killed = Arc::clone(&killed);
+        async move {
+            let open = stream::once(async { Ok(Bytes::from(": open\n\n")) });
+            let cut = stream::once(async move {
+                killed.notified().await;
+                Err(std::io::Error::other("the process was killed"))
+            });
+            events_of(Body::from_stream(open.chain(cut)))
+        }
+    })
+    .await;
+    let s = Scene::before(&upstream).await;
+    for path in ["/api/agents/chat/stream/c", "/api/other/stream"] {
+        let request = Request::get(s.url(path)).body(Body::empty());
+        let answer = s.send(request.unwrap()).await;
+        let mut body = answer.into_body().into_data_stream();
+        assert_eq!(body.next().await.unwrap().unwrap(), ": open\n\n");
+        kill.notify_one();
+        assert!(body.next().await.unwrap().is_err(), "{path}");
+    }
 }
 
 #[tokio::test]
