@@ -46,7 +46,7 @@ export function showBars(place, overview) {
     h('p', { class: 'axis', 'aria-hidden': 'true' },
       h('span', {}, label(0)), h('span', {}, label(Math.floor(parts.length / 2))), h('span', {}, label(parts.length - 1))),
     readout,
-    table('Switches and repairs over time', ['From', ...STACK.map((key) => OUTCOMES[key]), 'Put back'],
+    isEmpty ? null : table('Switches and repairs over time', ['From', ...STACK.map((key) => OUTCOMES[key]), 'Put back'],
       parts.map((part, i) => [label(i), ...STACK.map((key) => number(part[key])), number(part.repairs)])
         .filter((_, i) => total(parts[i]) + parts[i].repairs > 0)),
   );

@@ -29,10 +29,13 @@ export function showFlows(place, flows, choose) {
   const end = (side, verb) => ({ id, y, height: tall, switches }) => {
     const agent = agents.get(id)?.agent;
     const said = `${name(id)} ${verb} ${plural(switches, 'time', 'times')}`;
-    const own = [foreign(name(id), { class: 'name' }), h('span', { class: 'n' }, number(switches))];
+    const own = [
+      foreign(name(id), { class: 'name' }), ' ', h('span', { class: 'n' }, number(switches)),
+      h('span', { class: 'unseen' }, switches === 1 ? ' switch' : ' switches'),
+    ];
     const box = agent
       ? h('button', {
-        type: 'button', class: 'end', 'data-key': `${side} ${id}`, 'aria-label': `${said}. Show its switches`,
+        type: 'button', class: 'end', 'data-key': `${side} ${id}`,
         title: said, onclick: () => choose(agent),
         onpointerenter: () => light(side, id), onpointerleave: dim, onfocus: () => light(side, id), onblur: dim,
       }, ...own)

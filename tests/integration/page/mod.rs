@@ -1,6 +1,7 @@
 //! `/ops`: who gets in, and what is told there.
 
 mod door;
+mod frontend;
 mod live;
 
 use axum::body::Body;
@@ -191,7 +192,9 @@ impl Events {
             }
         };
         let patience = std::time::Duration::from_secs(30);
-        let waited = tokio::time::timeout(patience, found).await;
-        waited.unwrap_or_else(|_| panic!("no such {name}"))
+        let Ok(data) = tokio::time::timeout(patience, found).await else {
+            panic!("no such {name}");
+        };
+        data
     }
 }
