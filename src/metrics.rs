@@ -110,6 +110,14 @@ pub enum Passage {
     TurnCorrected,
     /// A turn passed as it was, since nobody knows whose it is.
     TurnOfNobody,
+    /// The client was made to send the message once more, to the target.
+    AnswerResent,
+    /// The target was set to work on the message in which it was switched to.
+    AnswerBegun,
+    /// The target cannot answer the message in which it was switched to, and answers the next one.
+    AnswerRefused,
+    /// The target was to answer, and failed.
+    AnswerFailed,
     /// LibreChat gave no answer.
     Unanswered,
 }
@@ -226,6 +234,10 @@ impl Metrics {
             Passage::FinalMadeAnew => "final_made_anew",
             Passage::TurnCorrected => "turn_corrected",
             Passage::TurnOfNobody => "turn_of_nobody",
+            Passage::AnswerResent => "answer_resent",
+            Passage::AnswerBegun => "answer_begun",
+            Passage::AnswerRefused => "answer_refused",
+            Passage::AnswerFailed => "answer_failed",
             Passage::Unanswered => "unanswered",
         };
         self.inner.passed.get_or_create(&Passed { what }).inc();

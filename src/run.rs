@@ -19,7 +19,7 @@ use tracing::{error, info, warn};
 use crate::aliases::Aliases;
 use crate::backoff::Backoff;
 use crate::check::lacking;
-use crate::config::Settings;
+use crate::config::{SameTurn, Settings};
 use crate::feed::{Checkpoints, Feed, FeedError, Source};
 use crate::gateway::{Gateway, Ledger, Trusted, Upstream, UpstreamError};
 use crate::health::Health;
@@ -171,8 +171,9 @@ fn serve(
     lifecycle: &Lifecycle,
 ) -> Result<(), UpstreamError> {
     let token = settings.metrics.token.clone();
+    let same_turn = settings.gateway.same_turn != SameTurn::Off;
     let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token)
-        .merge(mcp::router(&settings.mcp, daemon.tools.clone()))
+        .merge(mcp::router(&settings.mcp, daemon.tools.clone(), same_turn))
         .merge(page::router(
             settings,
             daemon.slot.clone(),
@@ -211,7 +212,8 @@ fn gateway(
     let upstream = Upstream::new(url, settings.gateway.timeout)?;
     let trusted = Trusted::new(&settings.http.trusted_proxies);
     let (ledger, metrics) = (daemon.ledger.clone(), daemon.metrics.clone());
-    let gateway = Gateway::new(upstream, trusted, ledger, auth, metrics);
+    let same_turn = settings.gateway.same_turn;
+    let gateway = Gateway::new(upstream, trusted, ledger, auth, metrics, same_turn);
     Ok(Some(Arc::new(gateway)))
 }
 

@@ -4,6 +4,7 @@
 //! of LibreChat's is changed.
 
 mod collections;
+mod gateway;
 mod login;
 mod oplog;
 mod reach;
@@ -63,5 +64,6 @@ async fn examine(settings: &Settings, report: &mut Report) {
     ];
     rights::explain(settings, &login, &refused.concat(), report);
     tools::check(settings, &login.client, report).await;
+    gateway::check(settings, &login.client, report).await;
     trust::calls(settings, &login.client, report).await;
 }

@@ -6,6 +6,7 @@ use super::http::Ops;
 use super::layers::Layers;
 use super::librechat::LibreChat;
 use super::parse;
+use super::problem::Complaint;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -19,6 +20,17 @@ pub struct Gateway {
     pub enabled: bool,
     /// How long LibreChat has to begin an answer.
     pub timeout: Duration,
+    /// Whether the target answers the message in which it was switched to.
+    pub same_turn: SameTurn,
+}
+
+/// Whether the target answers the message in which it was switched to, and how it gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SameTurn {
+    /// It answers the next one.
+    Off,
+    /// LibreChat's own web client sends the message once more, to the target.
+    Resend,
 }
 
 impl Gateway {
@@ -34,8 +46,25 @@ impl Gateway {
                 );
             }
         }
+        let same_turn = layers.or(
+            "gateway.same_turn",
+            SameTurn::Off,
+            |value| match parse::text(value)?.as_str() {
+                "off" => Ok(SameTurn::Off),
+                "resend" => Ok(SameTurn::Resend),
+                other => Err(Complaint::new(
+                    format!("found {other:?}"),
+                    "give \"off\" or \"resend\"",
+                )),
+            },
+        );
+        if same_turn != SameTurn::Off && !enabled {
+            let needs = Complaint::new("the gateway is off", "set gateway.enabled = true as well");
+            layers.complain("gateway.same_turn", needs);
+        }
         Self {
             enabled,
+            same_turn,
             timeout: layers.or(
                 "gateway.timeout",
                 TIMEOUT,

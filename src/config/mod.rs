@@ -32,7 +32,7 @@ use crate::librechat::specs::{Specs, SpecsError};
 
 pub use agents::Agents;
 pub use auth::{Auth, AuthMode};
-pub use gateway::Gateway;
+pub use gateway::{Gateway, SameTurn};
 pub use http::{Http, Ops, RateLimit};
 pub use librechat::LibreChat;
 pub use log::{Log, LogFormat};

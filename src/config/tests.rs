@@ -89,6 +89,7 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!(settings.switch.guard, Duration::from_secs(3600));
     assert_eq!(settings.switch.retention, Duration::from_secs(90 * 86_400));
     assert!(!settings.gateway.enabled);
+    assert_eq!(settings.gateway.same_turn, SameTurn::Off);
     assert_eq!(settings.log.format, LogFormat::Text);
     assert_eq!(settings.log.level, "info");
 }
@@ -381,6 +382,8 @@ fn settings_that_contradict_one_another_are_refused() {
     let gateway = problems("[gateway]\nenabled = true", &[]);
     assert!(gateway[0].starts_with("librechat.url: not set; the gateway"));
     assert!(gateway[1].starts_with("ops.listen: not set; with the gateway"));
+    let alone = found("[gateway]\nsame_turn = \"resend\"");
+    assert!(alone.contains("gateway.same_turn") && alone.contains("the gateway is off"));
 }
 
 #[test]
@@ -396,6 +399,8 @@ fn values_that_make_no_sense_are_refused() {
         "[switch]\nmax_per_conversation = \"0 in 10m\"",
         "[switch]\nmax_per_conversation = \"10 in 2d\"",
         "[switch]\nmax_per_conversation = \"10\"",
+        "[gateway]\nsame_turn = \"on\"",
+        "[gateway]\nsame_turn = true",
         "[agents]\naliases = { billing = \"Billing\" }",
         "[agents]\naliases = { \"*\" = \"agent_b\" }",
         "[agents]\nfile = \"/nowhere\"",

@@ -12,16 +12,22 @@ use hyper::body::Frame;
 
 use super::finals::{Settled, Told, note, settle};
 use super::ledger::Ledger;
+use super::same_turn::Turn;
 use crate::librechat::sse::{Framer, Piece};
 
-/// Sees to the events of an answer, where it is a stream of them.
-pub(super) fn watch(mut response: Response<Body>, ledger: &Ledger) -> Response<Body> {
+/// Sees to the events of an answer, where it is a stream of them. With a `turn` the target of a
+/// switch may answer the message in which it was switched to.
+pub(super) fn watch(
+    mut response: Response<Body>,
+    ledger: &Ledger,
+    turn: Option<Turn>,
+) -> Response<Body> {
     if !is_events(response.headers()) {
         return response;
     }
     response.headers_mut().remove(CONTENT_LENGTH); // it may become another
     let ledger = ledger.clone();
-    response.map(|upstream| Body::new(Events::new(upstream, ledger)))
+    response.map(|upstream| Body::new(Events::new(upstream, ledger, turn)))
 }
 
 /// Whether the answer is events that can be read.
@@ -40,6 +46,7 @@ pub(super) fn is_events(headers: &HeaderMap) -> bool {
 struct Events {
     upstream: Body,
     ledger: Ledger,
+    turn: Option<Turn>,
     framer: Framer,
     pieces: Vec<Piece>,
     ready: VecDeque<Piece>,
@@ -49,10 +56,11 @@ struct Events {
 }
 
 impl Events {
-    fn new(upstream: Body, ledger: Ledger) -> Self {
+    fn new(upstream: Body, ledger: Ledger, turn: Option<Turn>) -> Self {
         Self {
             upstream,
             ledger,
+            turn,
             framer: Framer::default(),
             pieces: Vec::new(),
             ready: VecDeque::new(),
@@ -103,8 +111,9 @@ impl HttpBody for Events {
             match this.ready.pop_front() {
                 Some(Piece::Pass(bytes)) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
                 Some(Piece::Event(event)) => {
-                    let ledger = this.ledger.clone();
-                    this.settling = Some(Box::pin(async move { settle(&ledger, event).await }));
+                    let (ledger, turn) = (this.ledger.clone(), this.turn.clone());
+                    let settled = async move { settle(&ledger, turn.as_ref(), event).await };
+                    this.settling = Some(Box::pin(settled));
                 }
                 None => match this.end.take() {
                     Some(Ok(())) => {

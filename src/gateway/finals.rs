@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::ledger::{Ledger, PATIENCE};
+use super::same_turn::{Next, Turn};
 use crate::librechat::final_event::FinalEvent;
 use crate::librechat::sse::Event;
 use crate::librechat::{AgentId, Conversation, ConversationId, MessageId, UserId};
@@ -46,7 +47,7 @@ struct Standing {
 }
 
 /// Rewrites an event where it is the final of a turn that switched.
-pub(super) async fn settle(ledger: &Ledger, event: Event) -> Settled {
+pub(super) async fn settle(ledger: &Ledger, turn: Option<&Turn>, event: Event) -> Settled {
     let unchanged = |told| Settled {
         bytes: event.raw(),
         told,
@@ -54,7 +55,7 @@ pub(super) async fn settle(ledger: &Ledger, event: Event) -> Settled {
     let Some(context) = ledger.get() else {
         return unchanged(None);
     };
-    let data = event.data();
+    let mut data = event.data();
     let Some(said) = FinalEvent::read(&data, &context.tools) else {
         return unchanged(None);
     };
@@ -62,6 +63,11 @@ pub(super) async fn settle(ledger: &Ledger, event: Event) -> Settled {
         return unchanged(told_by(said));
     };
     let switch = standing.switch;
+    if let Some(turn) = turn.filter(|_| !said.stopped)
+        && let Next::Again(again) = turn.next(&context, &switch, &data).await
+    {
+        data = again;
+    }
     let has_spec = said.has_spec
         || said.stopped && was_begun_from_spec(&context, &switch, standing.conversation.as_ref());
     let patch = context.specs.patch(has_spec, &switch.to_agent);

@@ -1,5 +1,6 @@
 //! A client that came too late for its turn's last event gets it all the same.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -10,8 +11,10 @@ use axum::http::header::{
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 
+use super::same_turn::Turn;
 use super::take::{Taken, take};
 use super::{Gateway, events};
+use crate::config::SameTurn;
 use crate::librechat::ConversationId;
 use crate::librechat::lost_final::{lost_final, sources};
 use crate::metrics::Passage;
@@ -30,7 +33,7 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 impl Gateway {
     /// Answers with a turn's events.
     pub(super) async fn stream(
-        &self,
+        self: &Arc<Self>,
         request: Request<Body>,
         conversation: ConversationId,
         begun: Option<i64>,
@@ -38,7 +41,11 @@ impl Gateway {
         let credentials = credentials(request.headers());
         let response = self.forward(request).await;
         if response.status() != StatusCode::NOT_FOUND {
-            return events::watch(response, &self.ledger);
+            let turn = (self.same_turn != SameTurn::Off).then(|| Turn {
+                gateway: Arc::clone(self),
+                begun,
+            });
+            return events::watch(response, &self.ledger, turn);
         }
         let (parts, body) = response.into_parts();
         let refusal = match take(body, REFUSAL_LIMIT).await {
@@ -51,7 +58,7 @@ impl Gateway {
                 self.metrics.passed(Passage::FinalMadeAnew);
                 tracing::info!(%conversation, "a last event that had been lost was made anew");
                 let event = [b"event: message\ndata: ", &data[..], b"\n\n"].concat();
-                events::watch(answer(parts.headers, event), &self.ledger)
+                events::watch(answer(parts.headers, event), &self.ledger, None)
             }
             _ => Response::from_parts(parts, refusal.into()),
         }

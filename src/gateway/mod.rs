@@ -6,6 +6,8 @@
 //!   the agent in force ([`stale`], [`posts`]).
 //! - The answer to Stop waits until the client has taken that last event in ([`stops`]).
 //! - A client that came too late for the last event gets it all the same ([`lost`]).
+//! - Where the operator wants it, the target answers the message in which it was switched to
+//!   ([`same_turn`]).
 //!
 //! Whatever cannot be found out within a second passes as it came.
 
@@ -17,6 +19,7 @@ mod ledger;
 mod lost;
 mod posts;
 mod progress;
+mod same_turn;
 mod stale;
 mod stops;
 mod take;
@@ -35,6 +38,7 @@ pub use self::ledger::Ledger;
 pub use self::upstream::{Upstream, UpstreamError};
 
 use self::stops::Stops;
+use crate::config::SameTurn;
 use crate::http::auth::Authenticator;
 use crate::http::error;
 use crate::librechat::chat::ChatRequest;
@@ -47,6 +51,7 @@ pub struct Gateway {
     ledger: Ledger,
     auth: Arc<Authenticator>,
     metrics: Metrics,
+    same_turn: SameTurn,
     stops: Stops,
 }
 
@@ -59,6 +64,7 @@ impl Gateway {
         ledger: Ledger,
         auth: Arc<Authenticator>,
         metrics: Metrics,
+        same_turn: SameTurn,
     ) -> Self {
         Self {
             upstream,
@@ -66,6 +72,7 @@ impl Gateway {
             ledger,
             auth,
             metrics,
+            same_turn,
             stops: Stops::default(),
         }
     }

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Request, Response};
-use mongodb::error::Result;
+use mongodb::error::{Error, Result};
 
 use super::headers::set_length;
 use super::ledger::{PATIENCE, within};
 use super::stale::{Suspicion, Trail};
 use super::take::{Taken, take};
 use super::{Gateway, events};
+use crate::config::SameTurn;
+use crate::librechat::asked::{queued, unqueued};
 use crate::librechat::chat::Post;
 use crate::librechat::lineage::Since;
 use crate::librechat::{SpecPatch, UserId};
 use crate::metrics::Passage;
 use crate::reconcile::Context;
+use crate::switch::answer::Stage;
 use crate::switch::record::Switch;
 
 /// LibreChat takes bodies of up to 3 MB (`express.json` in `api/server/index.js`).
@@ -26,7 +29,7 @@ impl Gateway {
     /// Begins a turn. Up to v0.8.1 the answer is the turn's events.
     pub(super) async fn start(&self, request: Request<Body>) -> Response<Body> {
         let request = self.corrected(request).await;
-        events::watch(self.forward(request).await, &self.ledger)
+        events::watch(self.forward(request).await, &self.ledger, None)
     }
 
     async fn corrected(&self, request: Request<Body>) -> Request<Body> {
@@ -38,12 +41,47 @@ impl Gateway {
             Taken::Whole(body) => body,
             Taken::Rest(body) => return Request::from_parts(parts, body),
         };
-        match self.correction(&parts.headers, &body).await {
-            Some(corrected) => {
-                set_length(&mut parts.headers, corrected.len());
-                Request::from_parts(parts, corrected.into())
+        let (body, was_queued) = match self.unqueued(&body).await {
+            Some(unqueued) => (unqueued, true),
+            None => (body, false),
+        };
+        let corrected = self.correction(&parts.headers, &body).await;
+        let is_corrected = corrected.is_some();
+        let body = corrected.map_or(body, Bytes::from);
+        if was_queued || is_corrected {
+            set_length(&mut parts.headers, body.len());
+        }
+        Request::from_parts(parts, body.into())
+    }
+
+    /// The body of a message that the client was made to send once more, as one that LibreChat
+    /// takes for any other.
+    async fn unqueued(&self, body: &Bytes) -> Option<Bytes> {
+        if self.same_turn == SameTurn::Off {
+            return None;
+        }
+        let (conversation, message) = queued(body)?;
+        let context = self.ledger.get()?;
+        let work = async move {
+            let switch = context.store.sent_again(&conversation, &message).await?;
+            if let Some(switch) = &switch {
+                context
+                    .store
+                    .answer_ended(switch.id, Stage::Done, None)
+                    .await?;
             }
-            None => Request::from_parts(parts, body.into()),
+            Ok::<_, Error>(switch)
+        };
+        match within(PATIENCE, work).await? {
+            Ok(switch) => {
+                switch?;
+                unqueued(body).map(Bytes::from)
+            }
+            Err(error) => {
+                let error = crate::mongo::words(&error);
+                tracing::warn!(error, "a queued message passes as it is");
+                None
+            }
         }
     }
 

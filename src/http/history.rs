@@ -56,6 +56,8 @@ pub(super) struct Entry {
     status: Status,
     /// Why it has its status.
     detail: Option<String>,
+    /// The agent that answered the message in which the switch was made, where it was the new one.
+    answered_by: Option<Named>,
     /// When it was learned of. Times are by MongoDB's clock, in UTC.
     #[schema(format = DateTime)]
     created_at: Option<String>,
@@ -170,10 +172,12 @@ impl Entry {
             name: names.get(&id).cloned().flatten(),
             id,
         };
+        let answered_by = switch.answered_by().cloned().map(&with_name);
         let text = |at: Option<DateTime>| at.and_then(|at| at.try_to_rfc3339_string().ok());
         Self {
             id: switch.id.to_hex(),
-            from: switch.from_agent.map(with_name),
+            answered_by,
+            from: switch.from_agent.map(&with_name),
             to: with_name(switch.to_agent),
             reason: switch.reason,
             origin: switch.origin,

@@ -11,6 +11,7 @@ mod member;
 mod principals;
 mod reads;
 mod role;
+mod uploads;
 mod verdict;
 
 use std::collections::{BTreeSet, HashMap, HashSet};

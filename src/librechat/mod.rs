@@ -3,6 +3,7 @@
 //! Nothing outside this folder names a field or a collection of LibreChat's.
 
 pub mod access;
+pub mod asked;
 pub mod change;
 pub mod chat;
 pub mod conversation;

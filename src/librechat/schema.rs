@@ -23,6 +23,12 @@ pub const SYSTEM_GRANTS: &str = "systemgrants";
 /// Projects, by which agents were shared up to v0.7.9 (`Project`).
 pub const PROJECTS: &str = "projects";
 
+/// What a user marked as a favourite (`ToolFavorite`, v0.8.8 on); made at every start of the server.
+pub const SINCE_V0_8_8: &str = "toolfavorites";
+
+/// What users have uploaded (`File`).
+pub const FILES: &str = "files";
+
 /// The collections without which there is no LibreChat with agents.
 pub const REQUIRED: [&str; 4] = [CONVERSATIONS, MESSAGES, AGENTS, USERS];
 /// The collections that Baton reads; those of later versions may be missing.

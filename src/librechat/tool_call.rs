@@ -115,6 +115,8 @@ pub struct SwitchCall {
     pub to: AgentId,
     /// What the model gave as its reason; never logged.
     pub reason: Option<String>,
+    /// Whether the target is to answer the message that is being answered, where the model said so.
+    pub answer_now: Option<bool>,
     /// The id that Baton's own tool gave the call.
     pub switch_id: Option<String>,
     /// What kind of call it is.
@@ -167,6 +169,7 @@ impl SwitchCall {
                 tool_call_id: call.text("id").map(str::to_owned),
                 to: to?,
                 reason: None,
+                answer_now: None,
                 switch_id: None,
                 kind: CallKind::Handoff,
                 fingerprint: fingerprint(call),
@@ -233,6 +236,7 @@ impl SwitchCall {
             tool_call_id: call.text("id").map(str::to_owned),
             to: AgentId::from(to),
             reason: answer.reason,
+            answer_now: answer_now(call),
             kind: if own { CallKind::Own } else { CallKind::Tool },
             fingerprint: match answer.switch_id.as_deref().filter(|_| own) {
                 Some(id) => own_fingerprint(id),
@@ -265,6 +269,32 @@ fn canonical(value: RawBsonRef<'_>) -> Vec<u8> {
         RawBsonRef::Document(document) => document.as_bytes().to_vec(),
         RawBsonRef::Array(array) => array.as_bytes().to_vec(),
         other => format!("{other:?}").into_bytes(),
+    }
+}
+
+/// What the model gave as `answer_now`, whatever tool it is of.
+fn answer_now(call: &RawDocument) -> Option<bool> {
+    #[derive(Deserialize)]
+    struct Args {
+        answer_now: Option<serde_json::Value>,
+    }
+    match call.value("args")? {
+        RawBsonRef::Document(args) => args.flag("answer_now"),
+        RawBsonRef::String(text) if text.len() <= OUTPUT_LIMIT => {
+            let said = serde_json::from_str::<Args>(text).ok()?.answer_now?;
+            yes_or_no(&said)
+        }
+        _ => None,
+    }
+}
+
+/// Models write a boolean as a text, too. `None`: it is neither.
+#[must_use]
+pub fn yes_or_no(value: &serde_json::Value) -> Option<bool> {
+    match value {
+        serde_json::Value::Bool(said) => Some(*said),
+        serde_json::Value::String(text) => text.trim().to_ascii_lowercase().parse().ok(),
+        _ => None,
     }
 }
 

@@ -3,6 +3,8 @@
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
+use crate::librechat::tool_call::yes_or_no;
+
 /// Longer than this no reason is kept, in characters.
 const REASON: usize = 1000;
 
@@ -16,6 +18,8 @@ pub(super) struct Wish {
     pub(super) agent: String,
     pub(super) reason: Option<String>,
     pub(super) conversation: Option<String>,
+    /// Whether that agent is to answer the message that is being answered.
+    pub(super) answer_now: Option<bool>,
 }
 
 impl Wish {
@@ -36,7 +40,18 @@ impl Wish {
             agent,
             reason: reason.map(|reason| reason.chars().take(REASON).collect()),
             conversation: text(arguments, "conversation_id")?,
+            answer_now: answer_now(arguments)?,
         })
+    }
+}
+
+fn answer_now(arguments: &JsonObject) -> Result<Option<bool>, String> {
+    match arguments.get("answer_now") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
+        Some(value) => yes_or_no(value)
+            .map(Some)
+            .ok_or_else(|| "answer_now: give true or false".to_owned()),
     }
 }
 
@@ -80,6 +95,19 @@ mod tests {
     }
 
     #[test]
+    fn whether_to_answer_now_may_be_left_open() {
+        for (said, meant) in [
+            (json!(null), None),
+            (json!(""), None),
+            (json!(true), Some(true)),
+            (json!("False"), Some(false)),
+        ] {
+            let wish = read(json!({ "agent": "a", "answer_now": said })).unwrap();
+            assert_eq!(wish.answer_now, meant);
+        }
+    }
+
+    #[test]
     fn what_cannot_be_meant_is_named() {
         for (arguments, words) in [
             (json!({}), "agent: missing"),
@@ -91,6 +119,10 @@ mod tests {
                 "reason: give a text",
             ),
             (json!({ "agent": "a".repeat(600) }), "too long"),
+            (
+                json!({ "agent": "a", "answer_now": "later" }),
+                "answer_now: give true or false",
+            ),
         ] {
             let error = read(arguments).unwrap_err();
             assert!(error.contains(words), "{error}");

@@ -13,25 +13,40 @@ const SWITCH_DESCRIPTION: &str = "Transfers the user to another agent permanentl
     whom you hand over to. Call it when the other agent is to take over for good, and only once. \
     For a single turn use a handoff tool instead, if you have one.";
 
+const SWITCH_AND_ANSWER_DESCRIPTION: &str = "Transfers the user to another agent permanently: from \
+    now on that agent answers in this conversation, and it answers the user's present message as \
+    well, right after you. Say in one sentence whom you hand over to, and leave the answer to it. \
+    Call it when the other agent is to take over for good, and only once. For a single turn use a \
+    handoff tool instead, if you have one.";
+
+const ANSWER_NOW_DESCRIPTION: &str = "Whether that agent answers the user's present message, right \
+    after you; true unless given. Give false where you have answered it yourself.";
+
 const LIST_DESCRIPTION: &str = "Lists the agents that this user can be transferred to with \
     switch_agent: id, name and description.";
 
-pub(super) fn tools() -> Vec<Tool> {
-    let switch = Tool::new(
-        SWITCH_AGENT,
-        SWITCH_DESCRIPTION,
-        schema(json!({
-            "agent": {
-                "type": "string",
-                "description": "The agent to transfer to: its id or its exact name, as list_agents \
-                    gives them; or \"previous\", the agent that had this conversation before.",
-            },
-            "agent_id": { "type": "string", "description": "The same as agent." },
-            "reason": { "type": "string", "description": "Why, in a sentence." },
-            "conversation_id": { "type": "string", "description": "Leave it out." },
-        })),
-    )
-    .with_annotations(
+/// The tools; `same_turn`: the target answers the message in which it is switched to.
+pub(super) fn tools(same_turn: bool) -> Vec<Tool> {
+    let mut arguments = json!({
+        "agent": {
+            "type": "string",
+            "description": "The agent to transfer to: its id or its exact name, as list_agents \
+                gives them; or \"previous\", the agent that had this conversation before.",
+        },
+        "agent_id": { "type": "string", "description": "The same as agent." },
+        "reason": { "type": "string", "description": "Why, in a sentence." },
+        "conversation_id": { "type": "string", "description": "Leave it out." },
+    });
+    if same_turn {
+        arguments["answer_now"] =
+            json!({ "type": "boolean", "description": ANSWER_NOW_DESCRIPTION });
+    }
+    let description = if same_turn {
+        SWITCH_AND_ANSWER_DESCRIPTION
+    } else {
+        SWITCH_DESCRIPTION
+    };
+    let switch = Tool::new(SWITCH_AGENT, description, schema(arguments)).with_annotations(
         ToolAnnotations::with_title("Switch to another agent")
             .read_only(false)
             .destructive(false)

@@ -29,8 +29,9 @@ struct Door {
     hosts: Vec<Authority>,
 }
 
-/// The route `/mcp`. Without a token there is none.
-pub fn router(settings: &Mcp, slot: Slot) -> Router {
+/// The route `/mcp`. Without a token there is none. `same_turn`: the target of a switch answers
+/// the message in which it is switched to.
+pub fn router(settings: &Mcp, slot: Slot, same_turn: bool) -> Router {
     let Some(token) = &settings.token else {
         return Router::new();
     };
@@ -48,7 +49,7 @@ pub fn router(settings: &Mcp, slot: Slot) -> Router {
         .enforce_origin_validation()
         // Its token stays as it is: cancelled, it would turn calls under way into 500.
         .with_max_request_body_bytes(BODY);
-    let server = Server::new(slot, &settings.server);
+    let server = Server::new(slot, &settings.server, same_turn);
     let sessions = Arc::new(NeverSessionManager::default());
     let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
     // Any other method is 405 before anybody asks for a token: LibreChat tries HEAD and GET first,

@@ -33,14 +33,17 @@ const ANSWER: Duration = Duration::from_millis(4800);
 pub(super) struct Server {
     slot: Slot,
     name: Arc<str>,
+    same_turn: bool,
 }
 
 impl Server {
-    /// `name` is the server's in `librechat.yaml`.
-    pub(super) fn new(slot: Slot, name: &str) -> Self {
+    /// `name` is the server's in `librechat.yaml`; `same_turn`: the target answers the message in
+    /// which it is switched to.
+    pub(super) fn new(slot: Slot, name: &str, same_turn: bool) -> Self {
         Self {
             slot,
             name: name.into(),
+            same_turn,
         }
     }
 
@@ -111,7 +114,9 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<ListToolsResult, ErrorData>> + Send + '_ {
-        ready(Ok(ListToolsResult::with_all_items(describe::tools())))
+        ready(Ok(ListToolsResult::with_all_items(describe::tools(
+            self.same_turn,
+        ))))
     }
 
     async fn call_tool(

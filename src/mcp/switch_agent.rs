@@ -95,6 +95,7 @@ async fn try_run(
         from: here.from.clone(),
         to: to.clone(),
         reason: wish.reason.clone(),
+        answer_now: wish.answer_now,
     };
     let target = match check(&context, &here, &place, &to).await? {
         Ok(target) => target,

@@ -38,6 +38,8 @@ pub struct Call {
     pub to: AgentId,
     /// What the model gave as its reason.
     pub reason: Option<String>,
+    /// What it gave as `answer_now`.
+    pub answer_now: Option<bool>,
 }
 
 /// A call in its conversation's lane.
@@ -188,6 +190,7 @@ fn draft(
         from_agent: call.from.clone(),
         to_agent: call.to.clone(),
         reason: call.reason.clone(),
+        answer_now: call.answer_now,
         origin: Origin::Mcp,
         status: Status::Open,
         detail: None,
@@ -201,6 +204,7 @@ fn draft(
         floor: newest,
         saved_at: None,
         corrected: 0,
+        answer: None,
         delivered_at: None,
         created_at: None,
         applied_at: None,

@@ -242,6 +242,7 @@ fn draft(key: &ConversationKey, to: &AgentId, view: &View) -> Switch {
         from_agent: view.conversation.agent.clone(),
         to_agent: to.clone(),
         reason: None,
+        answer_now: None,
         origin: Origin::Api,
         status: Status::Open,
         detail: None,
@@ -257,6 +258,7 @@ fn draft(key: &ConversationKey, to: &AgentId, view: &View) -> Switch {
         applied_at: None,
         delivered_at: None,
         corrected: 0,
+        answer: None,
         closed_at: None,
         expires_at: None,
     }

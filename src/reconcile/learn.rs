@@ -505,6 +505,7 @@ fn draft(call: &SwitchCall, response: &Response) -> Switch {
         from_agent: response.model.clone(),
         to_agent: call.to.clone(),
         reason: call.reason.clone(),
+        answer_now: call.answer_now,
         origin: match call.kind {
             CallKind::Tool => Origin::Tool,
             CallKind::Own => Origin::Mcp,
@@ -524,6 +525,7 @@ fn draft(call: &SwitchCall, response: &Response) -> Switch {
         applied_at: None,
         delivered_at: None,
         corrected: 0,
+        answer: None,
         closed_at: None,
         expires_at: None,
     }

@@ -1,5 +1,7 @@
 //! The domain: what a switch is, what is decided about it, and where it is kept.
 
+pub mod answer;
+mod answers;
 pub mod calls;
 pub mod decide;
 mod delivery;

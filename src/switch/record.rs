@@ -9,7 +9,7 @@ use crate::librechat::{
     AgentId, CallKind, ConversationId, ConversationKey, MessageId, SwitchCall, TenantId, UserId,
 };
 
-use super::decide::Guard;
+use super::{answer::Answer, decide::Guard};
 
 /// How Baton learned of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +72,10 @@ pub struct Switch {
     /// The model's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether the target is to answer the message in which it was switched to, where the model
+    /// said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_now: Option<bool>,
     /// How it was learned.
     pub origin: Origin,
     /// What became of it.
@@ -117,6 +121,9 @@ pub struct Switch {
     /// given to the target.
     #[serde(default)]
     pub corrected: i64,
+    /// How the target answers the message in which it was switched to, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
     /// When it was closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<DateTime>,

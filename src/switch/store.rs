@@ -100,8 +100,17 @@ impl Store {
                     .build(),
             )
             .build();
+        let open_answers = IndexModel::builder()
+            .keys(doc! { "answer.stage": 1 })
+            .options(
+                IndexOptions::builder()
+                    .name("open_answers".to_owned())
+                    .sparse(true)
+                    .build(),
+            )
+            .build();
         self.switches
-            .create_indexes([one_a_turn, history, by_status, expiry])
+            .create_indexes([one_a_turn, history, by_status, expiry, open_answers])
             .await?;
         Ok(())
     }
@@ -286,7 +295,7 @@ impl Store {
                 .find(doc! { "_id": { "$in": unknown }, "status": "open" })
                 .projection(doc! {
                     "reason": 0, "from_agent": 0, "tool_call_id": 0, "switch_id": 0,
-                    "detail": 0, "calls": 0, "put_back": 0,
+                    "detail": 0, "calls": 0, "answer": 0, "put_back": 0,
                 })
                 .batch_size(OPEN_BATCH)
                 .await?
@@ -319,6 +328,7 @@ impl Store {
             ("tool_call_id", next.tool_call_id.clone().map(Bson::String)),
             ("switch_id", next.switch_id.clone().map(Bson::String)),
             ("reason", next.reason.clone().map(Bson::String)),
+            ("answer_now", next.answer_now.map(Bson::Boolean)),
             ("from_agent", next.from_agent.clone().map(Bson::from)),
             ("message_id", next.message_id.clone().map(Bson::from)),
             (

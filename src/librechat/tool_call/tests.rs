@@ -164,3 +164,21 @@ fn a_fingerprint_tells_all_apart_that_a_call_says() {
         "what else is saved says nothing"
     );
 }
+
+#[test]
+fn whether_to_answer_now_is_read_from_the_arguments() {
+    for (args, said) in [
+        (Bson::from("{}"), None),
+        (r#"{"answer_now":false}"#.into(), Some(false)),
+        (r#"{"answer_now":"True"}"#.into(), Some(true)),
+        (r#"{"answer_now":3}"#.into(), None),
+        (r#"{"answer_now":"#.into(), None),
+        (doc! { "answer_now": true }.into(), Some(true)),
+        (Bson::Null, None),
+    ] {
+        let mut part = call("switch_agent", answer().to_string());
+        let call = part.get_document_mut("tool_call").unwrap();
+        call.insert("args", args.clone());
+        assert_eq!(read(&part).unwrap().answer_now, said, "{args}");
+    }
+}

@@ -4,6 +4,7 @@ mod finals;
 mod lost;
 mod posts;
 mod proxy;
+mod same_turn;
 mod stops;
 mod streams;
 
