@@ -18,8 +18,9 @@ test: fmt lint deny drivers ## run every check and test that needs no more than 
 	cargo test --locked
 	@$(MAKE) openapi
 
-test-full: test ## the same, and what needs Chromium (Debian's package, or CHROMIUM)
-	cargo test --locked --test integration frontend -- --ignored
+test-full: test ## the same, and what needs Debian's packages (as root, it installs what is missing)
+	tests/tools/debian chromium nginx:nginx-light
+	cargo test --locked --test integration -- --ignored --skip http::openapi
 
 fmt: ## fail where the code is not formatted
 	cargo fmt --check
@@ -37,9 +38,11 @@ drivers: ## check the scripts of the demo and those that drive LibreChat's own d
 openapi: ## hold the API against its own description, with schemathesis
 	cargo test --locked --test integration -- --ignored http::openapi
 
-bench: ## time switch_agent and PATCH next to their bare writes (needs wrk: apt-get install wrk)
+bench: ## measure switch_agent and PATCH next to their bare writes, and the gateway next to nginx
+	tests/tools/debian wrk nginx:nginx-light
 	cargo bench --locked --bench switch_agent
 	cargo bench --locked --bench patch
+	cargo bench --locked --bench gateway
 
 clean: ## remove what was built and fetched
 	cargo clean

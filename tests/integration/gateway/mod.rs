@@ -2,6 +2,7 @@
 
 mod finals;
 mod lost;
+mod nginx;
 mod posts;
 mod proxy;
 mod same_turn;
