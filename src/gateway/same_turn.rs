@@ -106,7 +106,7 @@ impl Turn {
             claimed_at: None,
         };
         match self.gateway.same_turn {
-            SameTurn::Off => Ok(Next::Nothing),
+            SameTurn::Off | SameTurn::Splice => Ok(Next::Nothing),
             SameTurn::Resend => {
                 answer.way = Way::Resend;
                 let claimed = context

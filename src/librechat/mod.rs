@@ -18,6 +18,7 @@ mod raw;
 mod responses;
 pub mod schema;
 pub mod specs;
+pub mod splice;
 pub mod sse;
 pub mod tool_call;
 pub mod turn;

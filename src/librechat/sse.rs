@@ -219,7 +219,43 @@ fn kind(line: &[u8]) -> Kind {
     }
 }
 
+/// Takes a stream of LibreChat's apart into whole events; its lines end with LF.
+#[derive(Debug, Default)]
+pub struct Frames {
+    held: Vec<u8>,
+}
+
+impl Frames {
+    /// Takes the next chunk and gives out the events that it completes. One that never ends is
+    /// given out in pieces.
+    pub fn push(&mut self, chunk: &Bytes) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut from = self.held.len().saturating_sub(1);
+        self.held.extend_from_slice(chunk);
+        while let Some(at) = self.held[from..].windows(2).position(|two| two == b"\n\n") {
+            let rest = self.held.split_off(from + at + 2);
+            let raw = std::mem::replace(&mut self.held, rest).into();
+            events.push(Event { raw });
+            from = 0;
+        }
+        if self.held.len() > HELD_LIMIT {
+            let raw = std::mem::take(&mut self.held).into();
+            events.push(Event { raw });
+        }
+        events
+    }
+}
+
 impl Event {
+    /// Its name, where it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        lines(&self.raw)
+            .find_map(|(line, _)| line.strip_prefix(b"event:"))
+            .and_then(|name| std::str::from_utf8(name).ok())
+            .map(str::trim)
+    }
+
     /// An event with this data alone.
     #[must_use]
     pub fn new(data: &[u8]) -> Self {
