@@ -33,7 +33,9 @@ use crate::lifecycle::Lifecycle;
 use crate::mcp;
 use crate::metrics::Metrics;
 use crate::mongo::{Failure, classify, connect, words};
-use crate::reconcile::{Bell, Context, Handle, Reconciler, Requests, Undone, requests};
+use crate::reconcile::{
+    Bell, Context, Handle, Reconciler, Requests, Undone, end_answers, requests,
+};
 use crate::switch::calls::Calls;
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
@@ -256,8 +258,8 @@ async fn keep_switches(
     let switch = settings.switch;
     let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server)
         .with_handoffs(switch.native_handoffs);
-    let fingerprint = change::fingerprint(&change::pipeline(&tools));
-    let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
+    let pipeline = change::fingerprint(&change::pipeline(&tools));
+    let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, pipeline);
     let abandon = CancellationToken::new();
     let access = Arc::new(Access::new(librechat.clone()));
     let store = Store::new(&state, switch.retention);
@@ -303,11 +305,12 @@ async fn keep_switches(
         context: Arc::clone(&context),
         handle,
     });
+    let answers = Arc::clone(&context);
     let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
 
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();
-    let look = doubt_database(client, settings.mongodb.database, stop.clone());
+    let look = look_about(client, settings.mongodb.database, answers, stop.clone());
     let run_feed = async {
         let outcome = feed.run(stop.clone()).await;
         stop.cancel();
@@ -337,6 +340,14 @@ async fn keep_switches(
         }
         outcome => outcome.map_err(Stuck::from),
     }
+}
+
+/// What nothing else waits for.
+async fn look_about(client: Client, name: String, context: Arc<Context>, stop: CancellationToken) {
+    tokio::join!(
+        doubt_database(client, name, stop.clone()),
+        end_answers(context, stop)
+    );
 }
 
 /// Warns where the database is not LibreChat's, once it is there to be looked at.

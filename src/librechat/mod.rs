@@ -10,6 +10,7 @@ pub mod conversation;
 pub mod final_event;
 mod handoff;
 mod ids;
+pub mod join;
 mod json;
 pub mod lineage;
 pub mod lost_final;

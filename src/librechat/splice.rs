@@ -98,17 +98,12 @@ impl Splice {
         {
             return Spliced::Same;
         }
+        if let Some(words) = event.failure() {
+            return Spliced::Failed(words);
+        }
         let Ok(mut said) = serde_json::from_slice::<Value>(&data) else {
             return Spliced::Same;
         };
-        if event.name() == Some("error") {
-            let words = match said.get("error") {
-                Some(Value::String(words)) => words.clone(),
-                Some(words) => words.to_string(),
-                None => said.to_string(),
-            };
-            return Spliced::Failed(words);
-        }
         if said["final"] == true {
             return Spliced::Final;
         }
@@ -142,7 +137,8 @@ impl Splice {
     /// Whether LibreChat's answer to `GET …/chat/status/…` is about the answer.
     #[must_use]
     pub fn is_about(body: &[u8], answer: &MessageId) -> bool {
-        let resume = Members::read(body).and_then(|said| said.raw("resumeState").map(str::to_owned));
+        let resume =
+            Members::read(body).and_then(|said| said.raw("resumeState").map(str::to_owned));
         resume
             .and_then(|resume| Members::read(resume.as_bytes())?.text("responseMessageId"))
             .is_some_and(|id| id == answer.as_str())
@@ -166,7 +162,10 @@ impl Splice {
             content.extend(answer);
         }
         state.insert("aggregatedContent".to_owned(), Value::Array(content));
-        state.insert("responseMessageId".to_owned(), self.response.as_str().into());
+        state.insert(
+            "responseMessageId".to_owned(),
+            self.response.as_str().into(),
+        );
         if let (Some(Value::Object(user_message)), Some(note)) =
             (state.get_mut("userMessage"), &self.note)
         {
@@ -204,7 +203,10 @@ impl Splice {
     fn place(&self, data: &mut Map<String, Value>) {
         self.shift(data.get_mut("index"));
         for within in ["result", "agent_update"] {
-            self.shift(data.get_mut(within).and_then(|value| value.get_mut("index")));
+            self.shift(
+                data.get_mut(within)
+                    .and_then(|value| value.get_mut("index")),
+            );
         }
         for index in ["activity_start_index", "activity_end_index"] {
             self.shift(data.get_mut("part").and_then(|part| part.get_mut(index)));
@@ -244,7 +246,10 @@ impl Splice {
         let named = |id: &str| {
             list.iter().find(|message| {
                 let message = Members::read(message.get().as_bytes());
-                message.and_then(|message| message.text("messageId")).as_deref() == Some(id)
+                message
+                    .and_then(|message| message.text("messageId"))
+                    .as_deref()
+                    == Some(id)
             })
         };
         let response = named(self.response.as_str())?;
@@ -263,7 +268,10 @@ impl Splice {
         };
         event.set_raw("requestMessage", request.get().to_owned());
         event.set_raw("responseMessage", response.get().to_owned());
-        event.set_raw("runMessages", std::str::from_utf8(messages).ok()?.to_owned());
+        event.set_raw(
+            "runMessages",
+            std::str::from_utf8(messages).ok()?.to_owned(),
+        );
         Some(event.write().into_bytes())
     }
 }

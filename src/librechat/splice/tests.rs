@@ -10,7 +10,14 @@ fn splice() -> Splice {
     ]);
     let note = Some(" (note)".to_owned());
     let messages = messages.to_string();
-    Splice::new("B".into(), "x".into(), "m1".into(), note, messages.as_bytes()).unwrap()
+    Splice::new(
+        "B".into(),
+        "x".into(),
+        "m1".into(),
+        note,
+        messages.as_bytes(),
+    )
+    .unwrap()
 }
 
 fn event(data: &Value) -> Spliced {
@@ -42,7 +49,10 @@ fn the_answers_parts_come_after_those_of_the_response() {
     } });
     let label = &changed(&label)["data"];
     assert_eq!(label["index"], 5);
-    assert_eq!(label["part"], json!({ "activity_start_index": 3, "activity_end_index": 4 }));
+    assert_eq!(
+        label["part"],
+        json!({ "activity_start_index": 3, "activity_end_index": 4 })
+    );
 }
 
 #[test]
@@ -61,14 +71,18 @@ fn what_names_the_answer_names_the_response() {
 fn deltas_pass_and_the_beginning_does_not() {
     let delta = br#"{"event":"on_message_delta","data":{"id":"s"}}"#;
     assert_eq!(splice().event(&Event::new(delta)), Spliced::Same);
-    assert_eq!(event(&json!({ "created": true, "message": {} })), Spliced::Nothing);
+    assert_eq!(
+        event(&json!({ "created": true, "message": {} })),
+        Spliced::Nothing
+    );
     assert_eq!(event(&json!({ "final": true })), Spliced::Final);
 }
 
 #[test]
 fn a_failure_is_told_in_librechats_words() {
     let mut frames = crate::librechat::sse::Frames::default();
-    let wire = "event: error\ndata: {\"error\":\"No such model\",\"generationProtocolVersion\":2}\n\n";
+    let wire =
+        "event: error\ndata: {\"error\":\"No such model\",\"generationProtocolVersion\":2}\n\n";
     let events = frames.push(&wire.to_owned().into());
     assert_eq!(
         splice().event(&events[0]),
@@ -96,7 +110,10 @@ fn who_comes_later_gets_the_response_so_far() {
     assert_eq!(resumed["userMessage"]["text"], "What?");
     assert_eq!(resumed["collectedUsage"][0]["runId"], "x");
     assert_eq!(resumed["replayEvents"][0]["data"]["index"], 4);
-    assert_eq!(said["pendingEvents"][0]["data"], json!({ "index": 5, "runId": "m1" }));
+    assert_eq!(
+        said["pendingEvents"][0]["data"],
+        json!({ "index": 5, "runId": "m1" })
+    );
     let kinds: Vec<_> = resumed["aggregatedContent"]
         .as_array()
         .unwrap()
@@ -124,7 +141,9 @@ fn the_end_shows_what_is_stored() {
     .to_string();
     let conversation = br#"{"conversationId":"c","title":"T","agent_id":"B"}"#;
     let end = |said| -> Value {
-        let end = splice().end(said, conversation, messages.as_bytes()).unwrap();
+        let end = splice()
+            .end(said, conversation, messages.as_bytes())
+            .unwrap();
         serde_json::from_slice(&end).unwrap()
     };
     let said = br#"{"final":true,"conversation":{"conversationId":"c"},"title":"Old","pendingSteers":[2],"responseMessage":{"messageId":"x"}}"#;

@@ -125,7 +125,8 @@ proptest! {
 
 #[test]
 fn frames_are_whole_events_however_they_are_cut() {
-    let wire = "event: message\ndata: {\"a\":1}\n\n: still there\n\nevent: error\ndata: {}\n\ndata: half";
+    let wire =
+        "event: message\ndata: {\"a\":1}\n\n: still there\n\nevent: error\ndata: {}\n\ndata: half";
     for size in 1..wire.len() {
         let mut frames = Frames::default();
         let events: Vec<Event> = wire
