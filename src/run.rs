@@ -258,8 +258,8 @@ async fn keep_switches(
     let switch = settings.switch;
     let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server)
         .with_handoffs(switch.native_handoffs);
-    let pipeline = change::fingerprint(&change::pipeline(&tools));
-    let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, pipeline);
+    let filter = change::fingerprint(&change::pipeline(&tools));
+    let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, filter);
     let abandon = CancellationToken::new();
     let access = Arc::new(Access::new(librechat.clone()));
     let store = Store::new(&state, switch.retention);
@@ -305,12 +305,11 @@ async fn keep_switches(
         context: Arc::clone(&context),
         handle,
     });
-    let answers = Arc::clone(&context);
-    let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
-
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();
-    let look = look_about(client, settings.mongodb.database, answers, stop.clone());
+    let look = look_about(client, librechat, Arc::clone(&context), stop.clone());
+    let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
+
     let run_feed = async {
         let outcome = feed.run(stop.clone()).await;
         stop.cancel();
@@ -344,10 +343,8 @@ async fn keep_switches(
 
 /// What nothing else waits for.
 async fn look_about(client: Client, name: String, context: Arc<Context>, stop: CancellationToken) {
-    tokio::join!(
-        doubt_database(client, name, stop.clone()),
-        end_answers(context, stop)
-    );
+    let doubt = doubt_database(client, name, stop.clone());
+    tokio::join!(doubt, end_answers(context, stop));
 }
 
 /// Warns where the database is not LibreChat's, once it is there to be looked at.

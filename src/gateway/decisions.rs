@@ -82,9 +82,10 @@ mod tests {
     #[tokio::test]
     async fn stop_waits_for_the_decision_and_tells_it() {
         let decisions = Decisions::default();
-        let decision = decisions.begin(&"c".into());
+        let conversation = "c".into();
+        let decision = decisions.begin(&conversation);
         let other = decisions.begin(&"d".into());
-        let stopping = decisions.stop(&"c".into());
+        let stopping = decisions.stop(&conversation);
         let deciding = async {
             while !decision.is_stopped() {
                 tokio::task::yield_now().await;

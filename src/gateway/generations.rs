@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::http::{Request, Response, StatusCode};
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, Request, Response, StatusCode};
 use tokio::time::{Duration, Instant, sleep};
 
 use super::Gateway;
@@ -126,9 +127,10 @@ impl Gateway {
             // the beginning.
             let resumes = (request.uri().query())
                 .is_some_and(|query| query.split('&').any(|pair| pair == "resume=true"));
-            let switch = match resumes {
-                true => self.being_answered(conversation).await,
-                false => None,
+            let switch = if resumes {
+                self.being_answered(conversation).await
+            } else {
+                None
             };
             return (request, switch);
         };
@@ -165,7 +167,7 @@ impl Gateway {
     pub(super) async fn follower(
         self: &Arc<Self>,
         switch: Switch,
-        credentials: axum::http::HeaderMap,
+        credentials: HeaderMap,
     ) -> Option<Follower> {
         let context = self.ledger.get()?;
         let splice = self.splice(&switch, &credentials).await?;
@@ -178,7 +180,7 @@ impl Gateway {
         })
     }
 
-    async fn splice(&self, switch: &Switch, with: &axum::http::HeaderMap) -> Option<Splice> {
+    async fn splice(&self, switch: &Switch, with: &HeaderMap) -> Option<Splice> {
         let answer = switch.answer.as_ref()?;
         let response = switch.message_id.as_ref()?;
         let [_, messages] = sources(&switch.conversation_id);
@@ -214,17 +216,16 @@ impl Gateway {
         };
         let is_about = (switch.answer.as_ref())
             .is_some_and(|answer| Splice::is_about(&body, &answer.message_id));
-        let changed = match is_about {
-            true => self
-                .splice(&switch, &credentials)
-                .await
-                .and_then(|splice| splice.status(&body)),
-            false => None,
+        let splice = if is_about {
+            self.splice(&switch, &credentials).await
+        } else {
+            None
         };
+        let changed = splice.and_then(|splice| splice.status(&body));
         match changed {
             Some(changed) => {
                 set_length(&mut parts.headers, changed.len());
-                parts.headers.remove(axum::http::header::ETAG);
+                parts.headers.remove(ETAG);
                 Response::from_parts(parts, changed.into())
             }
             None => Response::from_parts(parts, body.into()),

@@ -164,18 +164,12 @@ impl Turn {
             .store
             .claim_answer(switch.id, &switch.to_agent, &answer)
             .await?;
-        let begun = match claimed {
-            Some(claimed) => {
-                let begun = self
-                    .gateway
-                    .begin(context, claimed, asked, self.clone())
-                    .await;
-                begun?
-            }
-            None => {
-                let begun = self.gateway.begun_by_another(context, &switch);
-                begun.await?.ok_or(Refusal::Taken)?
-            }
+        let begun = if let Some(claimed) = claimed {
+            let begun = self.gateway.begin(context, claimed, asked, self.clone());
+            begun.await?
+        } else {
+            let begun = self.gateway.begun_by_another(context, &switch);
+            begun.await?.ok_or(Refusal::Taken)?
         };
         let response = response_of(data).ok_or(Refusal::Unasked(Unasked::Unknown))?;
         let answer = begun.answer.as_ref().ok_or(Refusal::Taken)?;

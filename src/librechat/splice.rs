@@ -111,8 +111,10 @@ impl Splice {
             return Spliced::Nothing;
         }
         if said["sync"] == true {
-            self.resume(said.get_mut("resumeState"));
-            self.events(said.get_mut("pendingEvents"));
+            self.resume(&mut said);
+            if let Some(said) = said.as_object_mut() {
+                self.events(said, "pendingEvents");
+            }
         } else {
             self.step(&mut said);
         }
@@ -126,7 +128,7 @@ impl Splice {
         if said["resumeState"]["responseMessageId"] != self.answer.as_str() {
             return None;
         }
-        self.resume(said.get_mut("resumeState"));
+        self.resume(&mut said);
         let content = said["resumeState"]["aggregatedContent"].clone();
         if content.is_array() {
             said["aggregatedContent"] = content;
@@ -145,11 +147,11 @@ impl Splice {
     }
 
     /// What a client gets that comes to a running generation.
-    fn resume(&self, state: Option<&mut Value>) {
-        let Some(Value::Object(state)) = state else {
+    fn resume(&self, said: &mut Value) {
+        let Some(Value::Object(state)) = said.get_mut("resumeState") else {
             return;
         };
-        self.events(state.get_mut("replayEvents"));
+        self.events(state, "replayEvents");
         if let Some(Value::Array(steps)) = state.get_mut("runSteps") {
             for step in steps {
                 self.shift(step.get_mut("index"));
@@ -177,9 +179,11 @@ impl Splice {
         }
     }
 
-    fn events(&self, events: Option<&mut Value>) {
-        if let Some(Value::Array(events)) = events {
-            events.iter_mut().for_each(|event| self.step(event));
+    fn events(&self, said: &mut Map<String, Value>, name: &str) {
+        if let Some(Value::Array(events)) = said.get_mut(name) {
+            for event in events {
+                self.step(event);
+            }
         }
     }
 
@@ -255,16 +259,15 @@ impl Splice {
         let response = named(self.response.as_str())?;
         let asked = Members::read(response.get().as_bytes())?.text("parentMessageId")?;
         let request = named(&asked)?;
-        let mut event = match said {
-            Some(said) => Members::read(said)?,
-            None => {
-                let conversation = Members::read(conversation)?;
-                let mut event = Members::default();
-                event.set_raw("final", "true".to_owned());
-                event.set_text("title", conversation.text("title").as_deref());
-                event.set_raw("conversation", conversation.write());
-                event
-            }
+        let mut event = if let Some(said) = said {
+            Members::read(said)?
+        } else {
+            let conversation = Members::read(conversation)?;
+            let mut event = Members::default();
+            event.set_raw("final", "true".to_owned());
+            event.set_text("title", conversation.text("title").as_deref());
+            event.set_raw("conversation", conversation.write());
+            event
         };
         event.set_raw("requestMessage", request.get().to_owned());
         event.set_raw("responseMessage", response.get().to_owned());
