@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use mongodb::Client;
 use mongodb::error::ErrorKind;
+use mongodb::{Client, Database};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc;
@@ -258,8 +258,8 @@ async fn keep_switches(
     let switch = settings.switch;
     let tools = ToolNames::new(&switch.tools, &switch.servers, &settings.mcp.server)
         .with_handoffs(switch.native_handoffs);
-    let filter = change::fingerprint(&change::pipeline(&tools));
-    let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, filter);
+    let fingerprint = change::fingerprint(&change::pipeline(&tools));
+    let checkpoints = Checkpoints::new(&state, &settings.mongodb.database, fingerprint);
     let abandon = CancellationToken::new();
     let access = Arc::new(Access::new(librechat.clone()));
     let store = Store::new(&state, switch.retention);
@@ -342,8 +342,13 @@ async fn keep_switches(
 }
 
 /// What nothing else waits for.
-async fn look_about(client: Client, name: String, context: Arc<Context>, stop: CancellationToken) {
-    let doubt = doubt_database(client, name, stop.clone());
+async fn look_about(
+    client: Client,
+    librechat: Database,
+    context: Arc<Context>,
+    stop: CancellationToken,
+) {
+    let doubt = doubt_database(client, librechat.name().to_owned(), stop.clone());
     tokio::join!(doubt, end_answers(context, stop));
 }
 
