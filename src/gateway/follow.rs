@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::Gateway;
 use super::events::is_events;
 use super::finals::{Told, name, note, standing};
+use crate::librechat::chat::status;
 use crate::librechat::final_event::FinalEvent;
 use crate::librechat::lost_final::sources;
 use crate::librechat::splice::{Splice, Spliced};
@@ -113,14 +114,19 @@ impl Follower {
             );
         }
         let [conversation, messages] = sources(&self.switch.conversation_id);
-        let (conversation, messages) = tokio::join!(
+        let status = status(&self.switch.conversation_id);
+        let (conversation, messages, status) = tokio::join!(
             self.gateway.read(&conversation, &self.credentials),
             self.gateway.read(&messages, &self.credentials),
+            self.gateway.read(&status, &self.credentials),
         );
         let (Some(conversation), Some(messages)) = (conversation, messages) else {
             return Ok(());
         };
-        let Some(data) = self.splice.end(said.as_deref(), &conversation, &messages) else {
+        let end = self
+            .splice
+            .end(said.as_deref(), &conversation, &messages, status.as_deref());
+        let Some(data) = end else {
             return Ok(());
         };
         let Some(read) = FinalEvent::read(&data, &self.context.tools) else {

@@ -183,7 +183,9 @@ impl Turn {
         let follower = Follower {
             gateway: Arc::clone(&self.gateway),
             context: Arc::clone(context),
-            splice: splice.ok_or(Refusal::Unasked(Unasked::Unknown))?,
+            splice: splice
+                .ok_or(Refusal::Unasked(Unasked::Unknown))?
+                .after(data),
             switch: begun,
             credentials: self.credentials.clone(),
         };

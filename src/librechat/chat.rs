@@ -121,6 +121,12 @@ pub fn stream(conversation: &ConversationId, generation: Option<i64>) -> String 
     }
 }
 
+/// Where it is said whether a generation runs.
+#[must_use]
+pub fn status(conversation: &ConversationId) -> String {
+    format!("{CHAT}/status/{conversation}")
+}
+
 /// A query that asks for another generation than it did.
 #[must_use]
 pub fn query_with_generation(query: &str, generation: i64) -> String {

@@ -24,6 +24,8 @@ pub struct Splice {
     pub note: Option<String>,
     /// The response's own parts.
     before: Vec<Value>,
+    /// Messages that the user queued for the turn that switched, and that are still to be sent.
+    queued: Vec<Value>,
 }
 
 /// An event of the target's stream.
@@ -80,7 +82,19 @@ impl Splice {
             response,
             note,
             before,
+            queued: Vec::new(),
         })
+    }
+
+    /// The same with what the last event of the turn that switched says is still to be sent
+    /// (`pendingSteers`, v0.8.8).
+    #[must_use]
+    pub fn after(self, data: &[u8]) -> Self {
+        let queued = Members::read(data).and_then(|said| said.get("pendingSteers"));
+        Self {
+            queued: queued.unwrap_or_default(),
+            ..self
+        }
     }
 
     /// So many parts come before those of the answer.
@@ -164,6 +178,13 @@ impl Splice {
             content.extend(answer);
         }
         state.insert("aggregatedContent".to_owned(), Value::Array(content));
+        if !self.queued.is_empty() {
+            let mut queued = self.queued.clone();
+            if let Some(Value::Array(more)) = state.remove("pendingSteers") {
+                queued.extend(more);
+            }
+            state.insert("pendingSteers".to_owned(), Value::Array(queued));
+        }
         state.insert(
             "responseMessageId".to_owned(),
             self.response.as_str().into(),
@@ -238,13 +259,14 @@ impl Splice {
     }
 
     /// The data of the last event: `said` is the target's own, where it came to that; the others
-    /// are LibreChat's conversation and messages as they are now.
+    /// are LibreChat's conversation, messages and status as they are now.
     #[must_use]
     pub fn end(
         &self,
         said: Option<&[u8]>,
         conversation: &[u8],
         messages: &[u8],
+        status: Option<&[u8]>,
     ) -> Option<Vec<u8>> {
         let list: Vec<&serde_json::value::RawValue> = serde_json::from_slice(messages).ok()?;
         let named = |id: &str| {
@@ -269,6 +291,10 @@ impl Splice {
             event.set_raw("conversation", conversation.write());
             event
         };
+        let queued = self.still_queued(&event, status);
+        if !queued.is_empty() {
+            event.set_raw("pendingSteers", Value::Array(queued).to_string());
+        }
         event.set_raw("requestMessage", request.get().to_owned());
         event.set_raw("responseMessage", response.get().to_owned());
         event.set_raw(
@@ -276,6 +302,24 @@ impl Splice {
             std::str::from_utf8(messages).ok()?.to_owned(),
         );
         Some(event.write().into_bytes())
+    }
+
+    /// What the client is to send next: LibreChat knows, where it says so.
+    fn still_queued(&self, event: &Members<'_>, status: Option<&[u8]>) -> Vec<Value> {
+        let mut queued: Vec<Value> = event.get("pendingSteers").unwrap_or_default();
+        let known = status
+            .and_then(Members::read)
+            .filter(|it| !it.flag("active"));
+        let more = match known {
+            Some(status) => status.get("unrecoveredSteers").unwrap_or_default(),
+            None => self.queued.clone(),
+        };
+        for steer in more {
+            if queued.iter().all(|it| it["steerId"] != steer["steerId"]) {
+                queued.push(steer);
+            }
+        }
+        queued
     }
 }
 

@@ -142,7 +142,7 @@ fn the_end_shows_what_is_stored() {
     let conversation = br#"{"conversationId":"c","title":"T","agent_id":"B"}"#;
     let end = |said| -> Value {
         let end = splice()
-            .end(said, conversation, messages.as_bytes())
+            .end(said, conversation, messages.as_bytes(), None)
             .unwrap();
         serde_json::from_slice(&end).unwrap()
     };
@@ -157,4 +157,34 @@ fn the_end_shows_what_is_stored() {
     assert_eq!(made["final"], true);
     assert_eq!(made["title"], "T");
     assert_eq!(made["conversation"]["agent_id"], "B");
+}
+
+#[test]
+fn what_the_user_has_queued_is_not_forgotten() {
+    let before = br#"{"final":true,"pendingSteers":[{"steerId":"s1"}]}"#;
+    let splice = splice().after(before);
+    let sync = json!({ "sync": true, "resumeState": { "pendingSteers": [{ "steerId": "s2" }] } });
+    let Spliced::Changed(said) = splice.event(&Event::new(sync.to_string().as_bytes())) else {
+        panic!("the same");
+    };
+    let said: Value = serde_json::from_slice(&said).unwrap();
+    let both = json!([{ "steerId": "s1" }, { "steerId": "s2" }]);
+    assert_eq!(said["resumeState"]["pendingSteers"], both);
+    let messages = json!([
+        { "messageId": "u" }, { "messageId": "m1", "parentMessageId": "u", "content": [] },
+    ])
+    .to_string();
+    let end = |status: Option<&[u8]>| -> Value {
+        let said = br#"{"final":true,"pendingSteers":[{"steerId":"s2"}]}"#;
+        let end = splice.end(Some(said), b"{}", messages.as_bytes(), status);
+        let end: Value = serde_json::from_slice(&end.unwrap()).unwrap();
+        end["pendingSteers"].clone()
+    };
+    assert_eq!(end(None), json!([{ "steerId": "s2" }, { "steerId": "s1" }]));
+    // LibreChat knows which of them the user has taken back meanwhile.
+    let status = br#"{"active":false,"unrecoveredSteers":[{"steerId":"s2"},{"steerId":"s3"}]}"#;
+    assert_eq!(
+        end(Some(status)),
+        json!([{ "steerId": "s2" }, { "steerId": "s3" }])
+    );
 }
