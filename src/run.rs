@@ -33,6 +33,7 @@ use crate::lifecycle::Lifecycle;
 use crate::mcp;
 use crate::metrics::Metrics;
 use crate::mongo::{Failure, classify, connect, words};
+use crate::page;
 use crate::reconcile::{
     Bell, Context, Handle, Reconciler, Requests, Undone, end_answers, requests,
 };
@@ -172,11 +173,16 @@ fn serve(
     lifecycle: &Lifecycle,
 ) -> Result<(), UpstreamError> {
     let token = settings.metrics.token.clone();
-    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token).merge(mcp::router(
-        &settings.mcp,
-        daemon.tools.clone(),
-        settings.gateway.same_turn != SameTurn::Off,
-    ));
+    let same_turn = settings.gateway.same_turn != SameTurn::Off;
+    let ops = ops::router(daemon.health.clone(), daemon.metrics.clone(), token)
+        .merge(mcp::router(&settings.mcp, daemon.tools.clone(), same_turn))
+        .merge(page::router(
+            settings,
+            daemon.slot.clone(),
+            daemon.health.clone(),
+            daemon.metrics.clone(),
+            lifecycle.token(),
+        ));
     let auth = Arc::new(Authenticator::new(settings));
     let api = api::router(&settings.http, Arc::clone(&auth), daemon.slot.clone());
     let (public, private) = match listeners.ops {

@@ -27,6 +27,7 @@ mod librechat;
 mod mcp;
 mod mongod;
 mod orders;
+mod page;
 mod real_calls;
 mod recordings;
 mod replay;
