@@ -16,7 +16,7 @@ const JOINED: [&str; 5] = ["text", "tool_call", "text", "agent_update", "text"];
 
 #[tokio::test]
 async fn both_answers_are_one_stream_and_one_message() {
-    for recording in ["s-m", "new-a2", "reload-a2", "v87-a2"] {
+    for recording in ["s-m", "s-a2", "new-a2", "v87-a2"] {
         let t = Stage::of(recording).await;
         let asked = t.asked().await;
         let path = t.stream(FIRST, "");
@@ -170,7 +170,7 @@ async fn stop_stops_the_target_and_what_it_said_stays() {
 
 #[tokio::test]
 async fn a_reload_shows_one_response_and_a_tab_that_comes_back_goes_on() {
-    let t = Stage::of("reload-a2").await;
+    let t = Stage::of("s-a1").await;
     let first = t.s.send(
         Request::get(t.s.url(&t.stream(FIRST, "")))
             .body(Body::empty())
@@ -321,18 +321,32 @@ async fn a_switch_of_the_targets_takes_effect_with_the_next_message() {
 }
 
 #[tokio::test]
+async fn where_every_client_has_gone_the_target_answers_the_next_message() {
+    let t = Stage::of("s-m").await;
+    t.hold();
+    let request = Request::get(t.s.url(&t.stream(FIRST, ""))).body(Body::empty());
+    let mut stream = t.s.send(request.unwrap()).await;
+    stream.body_mut().frame().await.unwrap().unwrap();
+    drop(stream);
+    t.is_unread().await;
+    t.go_on();
+    assert_eq!(t.assigned(), Vec::<Value>::new());
+    assert_eq!(t.record(|_| true).await.answer, None);
+}
+
+#[tokio::test]
 async fn nobody_is_set_to_work_where_it_is_not_wanted_or_would_harm() {
     for (settings, args, change) in [
         (&[][..], "{}", (|_| ()) as fn(&mut Value)),
         (&[SPLICE], r#"{"answer_now":false}"#, |_| ()),
         (&[SPLICE], "{}", |end| {
-            end["conversation"]["isTemporary"] = json!(true)
+            end["conversation"]["isTemporary"] = json!(true);
         }),
         (&[SPLICE], "{}", |end| {
-            end["responseMessage"]["isEdited"] = json!(true)
+            end["responseMessage"]["isEdited"] = json!(true);
         }),
         (&[SPLICE], "{}", |end| {
-            end["responseMessage"]["unfinished"] = json!(true)
+            end["responseMessage"]["unfinished"] = json!(true);
         }),
         (&[SPLICE], "{}", |end| {
             end["requestMessage"]["parentMessageId"] = end["requestMessage"]["messageId"].clone();

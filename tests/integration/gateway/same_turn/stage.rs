@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::super::{Scene, events_of, json_of};
 use super::{Recording, event};
-use crate::harness::{TestDb, Turn, Upstream, eventually, parts};
+use crate::harness::{TestDb, Turn, Upstream, eventually, holds, parts};
 
 pub const SPLICE: (&str, &str) = ("BATON__GATEWAY__SAME_TURN", "splice");
 
@@ -50,6 +50,10 @@ struct Play {
     answer: Mutex<Option<StatusCode>>,
     status: Mutex<Value>,
     act: watch::Sender<Act>,
+    /// A's last event waits for this.
+    curtain: watch::Sender<bool>,
+    /// Readers of A's stream.
+    readers: Arc<()>,
     is_old: bool,
 }
 
@@ -69,6 +73,8 @@ impl Stage {
             answer: Mutex::default(),
             status: Mutex::new(json!({ "active": false })),
             act: watch::Sender::new(Act::Writing),
+            curtain: watch::Sender::new(true),
+            readers: Arc::default(),
             is_old: recording.starts_with("v87"),
         });
         let plays = Arc::clone(&play);
@@ -113,7 +119,8 @@ impl Stage {
         let said = b
             .last()
             .and_then(|end| end["responseMessage"]["messageId"].as_str());
-        *play.recorded.lock().unwrap() = said.unwrap_or("no recording").to_owned();
+        said.unwrap_or("no recording")
+            .clone_into(&mut play.recorded.lock().unwrap());
         *play.b.lock().unwrap() = b;
         let world = (s.db.database(), turn.clone());
         assert!(play.world.set(world).is_ok());
@@ -140,6 +147,24 @@ impl Stage {
         *a = format!("{before}{}", event(&end));
     }
 
+    /// A's last event is to wait until [`Stage::go_on`].
+    pub fn hold(&self) {
+        self.play.curtain.send_replace(false);
+    }
+
+    /// A's last event may come.
+    pub fn go_on(&self) {
+        self.play.curtain.send_replace(true);
+    }
+
+    /// Nobody reads A's stream any more.
+    pub async fn is_unread(&self) {
+        holds("nobody reads the stream", async || {
+            Arc::strong_count(&self.play.readers) == 1
+        })
+        .await;
+    }
+
     /// LibreChat is to refuse the target.
     pub fn refuse(&self, status: StatusCode) {
         *self.play.answer.lock().unwrap() = Some(status);
@@ -153,9 +178,10 @@ impl Stage {
     /// The path of the stream of a generation.
     pub fn stream(&self, generation: i64, more: &str) -> String {
         let path = format!("/api/agents/chat/stream/{}", self.turn.conversation);
-        match self.play.is_old {
-            true => format!("{path}?x=1{more}"),
-            false => format!("{path}?generationCreatedAt={generation}{more}"),
+        if self.play.is_old {
+            format!("{path}?x=1{more}")
+        } else {
+            format!("{path}?generationCreatedAt={generation}{more}")
         }
     }
 
@@ -182,10 +208,9 @@ impl Stage {
 
     /// The target's turn, as LibreChat writes it.
     pub async fn answering(&self) -> Turn {
-        Turn {
-            response: self.answer_id().await,
-            ..self.turn.regenerated(&self.s.b)
-        }
+        let mut answer = self.turn.regenerated(&self.s.b);
+        answer.response = self.answer_id().await;
+        answer
     }
 
     /// The target answers with these parts.
@@ -304,13 +329,15 @@ impl Play {
             return json_of(&started);
         }
         if path.contains("/chat/stream/") {
-            let is_second = match self.is_old {
-                true => !self.assigned.lock().unwrap().is_empty(),
-                false => query.contains(&format!("generationCreatedAt={SECOND}")),
+            let is_second = if self.is_old {
+                !self.assigned.lock().unwrap().is_empty()
+            } else {
+                query.contains(&format!("generationCreatedAt={SECOND}"))
             };
-            return match is_second {
-                true => events_of(self.second(turn)),
-                false => events_of(self.a.lock().unwrap().clone()),
+            return if is_second {
+                events_of(self.second(turn))
+            } else {
+                events_of(self.first())
             };
         }
         if path.contains("/chat/status/") {
@@ -338,6 +365,21 @@ impl Play {
             .await
             .unwrap();
         json_of(&found.iter().map(as_client).collect())
+    }
+
+    /// A's stream.
+    fn first(&self) -> Body {
+        let a = self.a.lock().unwrap().clone();
+        let at = a.rfind("event: message").unwrap();
+        let (before, end) = (a[..at].to_owned(), a[at..].to_owned());
+        let mut curtain = self.curtain.subscribe();
+        let reader = Arc::clone(&self.readers);
+        let end = stream::once(async move {
+            curtain.wait_for(|may_go_on| *may_go_on).await.unwrap();
+            drop(reader);
+            Ok::<_, std::io::Error>(Bytes::from(end))
+        });
+        Body::from_stream(stream::iter([Ok(Bytes::from(before))]).chain(end))
     }
 
     /// The target's stream from its beginning, as somebody gets it who comes to it.
