@@ -17,6 +17,7 @@ mod harness;
 
 mod access;
 mod check;
+mod deploy;
 mod dispatch;
 mod faults;
 mod frontend;

@@ -1,6 +1,5 @@
 //! The page in Debian's Chromium, with real switches of a real daemon.
 
-use std::path::Path;
 use std::process::Stdio;
 
 use mongodb::bson::{DateTime, Document, doc, oid::ObjectId};
@@ -9,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 
 use super::{Scene, TOKEN};
-use crate::harness::{Mongod, Topology, Turn};
+use crate::harness::{Mongod, Topology, Turn, tools};
 
 /// What a name or a reason must never become.
 const HOSTILE: &str =
@@ -76,11 +75,7 @@ async fn an_operator_sees_what_happens() {
 }
 
 fn drive(url: &str) -> tokio::process::Child {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frontend");
-    let installed = std::process::Command::new("./install")
-        .current_dir(&folder)
-        .status();
-    assert!(installed.unwrap().success());
+    let folder = tools::npm("frontend");
     let mut command = Command::new("node");
     command
         .args(["ops.mjs", url, TOKEN])
