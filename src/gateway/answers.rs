@@ -123,7 +123,7 @@ impl Gateway {
                 Ok(response) if is_events(response.headers()) => {
                     read_to_end(response.into_body()).await
                 }
-                Ok(response) if response.status().is_client_error() => Ending::Ended,
+                Ok(response) if is_over(response.status()) => Ending::Ended,
                 Ok(_) | Err(_) => Ending::Cut,
             };
             if !matches!(end, Ending::Cut) {
@@ -194,6 +194,11 @@ impl Gateway {
         }
         Ok(None)
     }
+}
+
+/// Whether LibreChat has forgotten a generation, or another one runs.
+pub(super) fn is_over(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NOT_FOUND | StatusCode::CONFLICT)
 }
 
 /// How a stream ended.

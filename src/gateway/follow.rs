@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 
 use super::Gateway;
+use super::answers::is_over;
 use super::events::is_events;
 use super::finals::{Told, name, note, standing};
 use crate::librechat::chat::status;
@@ -55,7 +56,7 @@ impl Follower {
             None => match self.gateway.open(&self.switch, &self.credentials).await {
                 Ok(response) if is_events(response.headers()) => response.into_body(),
                 // It has ended by now: LibreChat has forgotten it.
-                Ok(response) if response.status().is_client_error() => {
+                Ok(response) if is_over(response.status()) => {
                     return self.end(None, End::Seen, out).await;
                 }
                 // The client finds out, and comes back.

@@ -68,6 +68,23 @@ impl Both {
         own_parts(&content, pair) < content.len()
     }
 
+    /// Whether the answer is an error and nothing else, be it taken over or not.
+    #[must_use]
+    pub fn has_failed(&self, pair: &Pair) -> bool {
+        let response = self.response.as_ref().map(content).unwrap_or_default();
+        let answer = match &self.answer {
+            Some(answer) => content(answer),
+            None => response
+                .get(own_parts(&response, pair) + 1..)
+                .map_or_else(Vec::new, <[_]>::to_vec),
+        };
+        let is_error = |part: &Bson| {
+            let kind = part.as_document().map(|part| part.get_str("type"));
+            matches!(kind, Some(Ok("error")))
+        };
+        !answer.is_empty() && answer.iter().all(is_error)
+    }
+
     /// Whether the answer is still being written, or was stopped.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {

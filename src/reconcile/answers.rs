@@ -34,6 +34,8 @@ const QUIET: Duration = Duration::from_secs(60);
 /// A message that changes under each attempt is left to the next look.
 const ATTEMPTS: usize = 8;
 
+const FAILED: &str = "the target has failed";
+
 /// A switch in the answer is learned of within so long, as a rule.
 const LEARNING: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(50);
@@ -81,7 +83,7 @@ impl Context {
                     if end == End::Unknown && both.may_go_on() {
                         return Ok(false);
                     }
-                    return self.joined(switch, answer).await;
+                    return self.joined(switch, answer, both.has_failed(&pair)).await;
                 }
                 match end {
                     End::Unknown | End::Quiet => return Ok(false),
@@ -91,11 +93,7 @@ impl Context {
                         return self.ended(switch, Stage::Failed, detail).await;
                     }
                     End::Failed(words) => {
-                        if self.messages.join_failure(&pair, &both, words).await? {
-                            self.restore_asked(switch, answer).await?;
-                            let detail = "the target has failed";
-                            return self.ended(switch, Stage::Failed, detail).await;
-                        }
+                        self.messages.join_failure(&pair, &both, words).await?;
                     }
                 }
                 continue;
@@ -115,14 +113,17 @@ impl Context {
                 if end == End::Quiet {
                     return Ok(false);
                 }
-                return self.joined(switch, answer).await;
+                return self.joined(switch, answer, both.has_failed(&pair)).await;
             }
         }
         Ok(false)
     }
 
-    async fn joined(&self, switch: &Switch, answer: &Answer) -> Result<bool> {
+    async fn joined(&self, switch: &Switch, answer: &Answer, has_failed: bool) -> Result<bool> {
         self.restore_asked(switch, answer).await?;
+        if has_failed {
+            return self.ended(switch, Stage::Failed, FAILED).await;
+        }
         if self
             .store
             .answer_ended(switch.id, Stage::Done, None)
