@@ -31,7 +31,7 @@ deny: ## check the dependencies: licences, sources, bans
 	"$$(tests/tools/cargo-deny)" --locked --log-level error check bans licenses sources
 
 drivers: ## check the scripts of the demo and those that drive LibreChat's own data layer
-	tests/librechat/install
+	tests/tools/npm tests/librechat
 	cd tests/librechat && node --test check.mjs
 
 openapi: ## hold the API against its own description, with schemathesis
@@ -43,4 +43,4 @@ bench: ## time switch_agent and PATCH next to their bare writes (needs wrk: apt-
 
 clean: ## remove what was built and fetched
 	cargo clean
-	rm -rf .cache tests/librechat/node_modules tests/librechat/.install.lock tests/frontend/node_modules tests/frontend/.install.lock
+	rm -rf .cache tests/*/node_modules tests/*/.install.lock

@@ -15,6 +15,7 @@ pub mod lifecycle;
 pub mod mcp;
 pub mod metrics;
 pub mod mongo;
+pub mod page;
 pub mod reconcile;
 pub mod run;
 pub mod switch;

@@ -86,6 +86,17 @@ struct Passed {
     what: &'static str,
 }
 
+/// The numbers that are of the present, and no sums.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Numbers {
+    /// How far behind MongoDB what was read of the change stream is, in seconds.
+    pub lag: f64,
+    /// How long ago the position in the stream was saved, in seconds.
+    pub saved_age: f64,
+    /// Switches that this process guards.
+    pub guarded: i64,
+}
+
 /// What the gateway did to what passed through it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
@@ -232,17 +243,29 @@ impl Metrics {
         self.inner.passed.get_or_create(&Passed { what }).inc();
     }
 
-    /// All of it, in Prometheus' text format.
+    /// The numbers that are of the present.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn numbers(&self) -> Numbers {
         let inner = &self.inner;
         let seconds = |since: &AtomicU64| {
             let passed = inner.now().saturating_sub(since.load(Ordering::Relaxed));
             Duration::from_millis(passed).as_secs_f64()
         };
         let behind = u32::try_from(inner.behind.load(Ordering::Relaxed)).unwrap_or(0);
-        inner.lag.set(f64::from(behind) + seconds(&inner.replied));
-        inner.saved_age.set(seconds(&inner.saved));
+        Numbers {
+            lag: f64::from(behind) + seconds(&inner.replied),
+            saved_age: seconds(&inner.saved),
+            guarded: inner.open.get(),
+        }
+    }
+
+    /// All of it, in Prometheus' text format.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let inner = &self.inner;
+        let numbers = self.numbers();
+        inner.lag.set(numbers.lag);
+        inner.saved_age.set(numbers.saved_age);
         let mut text = String::new();
         // A `String` takes whatever is written to it.
         let _ = prometheus_text::encode(&mut text, &inner.registry);

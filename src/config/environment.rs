@@ -11,11 +11,12 @@ const FILE: &str = "_FILE";
 
 /// The keys that are secrets, with the name that LibreChat's own `.env` has for them, if any.
 /// Each may also be given as a file, since that is how Docker and Kubernetes hand over secrets.
-const SECRETS: [(&str, Option<&str>); 4] = [
+const SECRETS: [(&str, Option<&str>); 5] = [
     ("mongodb.uri", Some("MONGO_URI")),
     ("auth.jwt_secret", Some("JWT_SECRET")),
     ("mcp.token", None),
     ("metrics.token", None),
+    ("ops.token", None),
 ];
 
 /// What an environment says of a key.

@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use super::layers::Layers;
 use super::parse;
 use super::problem::Complaint;
+use super::secret::Secret;
 
 /// `[http]`: the public address.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct RateLimit {
 pub struct Ops {
     /// Where health and the like are served; `None`: on `http.listen`.
     pub listen: Option<SocketAddr>,
+    /// What opens the page `/ops`; `None`: there is none.
+    pub token: Option<Secret>,
 }
 
 impl Http {
@@ -70,7 +73,10 @@ impl Ops {
             let mend = "give another port, or leave it empty to serve both on one";
             layers.complain("ops.listen", Complaint::new(found, mend));
         }
-        Self { listen }
+        Self {
+            listen,
+            token: layers.optional("ops.token", parse::token),
+        }
     }
 }
 

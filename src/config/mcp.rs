@@ -9,9 +9,6 @@ use super::problem::Complaint;
 use super::secret::Secret;
 use super::switch;
 
-/// The least length of a token that guards a port by itself.
-const TOKEN_LENGTH: usize = 32;
-
 /// `[mcp]`: Baton as an MCP server.
 #[derive(Clone, Debug)]
 pub struct Mcp {
@@ -25,17 +22,7 @@ pub struct Mcp {
 
 impl Mcp {
     pub(super) fn read(layers: &mut Layers) -> Self {
-        let token = layers.optional("mcp.token", |value| {
-            let token = parse::secret(value)?;
-            let length = token.expose().chars().count();
-            if length < TOKEN_LENGTH {
-                return Err(Complaint::new(
-                    format!("{length} characters are too few"),
-                    format!("give {TOKEN_LENGTH} or more, as from `openssl rand -hex 32`"),
-                ));
-            }
-            Ok(token)
-        });
+        let token = layers.optional("mcp.token", parse::token);
         let server = layers.or("mcp.server", "baton".to_owned(), |value| {
             let name = parse::text(value)?;
             switch::named(&name).map(|()| name)

@@ -101,6 +101,22 @@ pub(super) fn secret(value: Value) -> Result<Secret, Complaint> {
     string(value).map(Secret::from)
 }
 
+/// The least length of a token that guards a door by itself.
+const TOKEN_LENGTH: usize = 32;
+
+/// A secret too long to be guessed.
+pub(super) fn token(value: Value) -> Result<Secret, Complaint> {
+    let token = secret(value)?;
+    let length = token.expose().chars().count();
+    if length < TOKEN_LENGTH {
+        return Err(Complaint::new(
+            format!("{length} characters are too few"),
+            format!("give {TOKEN_LENGTH} or more, as from `openssl rand -hex 32`"),
+        ));
+    }
+    Ok(token)
+}
+
 pub(super) fn duration(
     limits: RangeInclusive<Duration>,
 ) -> impl FnOnce(Value) -> Result<Duration, Complaint> {

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
 /// A password, a token or a URI that holds one. Neither `Debug` nor `Display` shows it, so that it
 /// cannot reach a log by accident; [`Secret::expose`] is the one way to it.
 #[derive(Clone)]
@@ -12,6 +15,15 @@ impl Secret {
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// Whether `shown` is the value. Digests are compared, so that neither content nor length shows
+    /// in the time that it takes.
+    #[must_use]
+    pub fn is(&self, shown: &str) -> bool {
+        Sha256::digest(shown)
+            .ct_eq(&Sha256::digest(self.expose()))
+            .into()
     }
 }
 
@@ -51,5 +63,7 @@ mod tests {
             "[secret] [secret] [secret]"
         );
         assert_eq!(secret.expose(), "hunter2");
+        assert!(secret.is("hunter2"));
+        assert!(!secret.is("hunter") && !secret.is("hunter2 ") && !secret.is(""));
     }
 }

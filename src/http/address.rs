@@ -12,7 +12,7 @@ const FORWARDED_FOR: &str = "x-forwarded-for";
 ///
 /// `X-Forwarded-For` is read from its end, where the proxy nearest to us has written; what stands
 /// before the first address that is no trusted proxy may be anybody's invention.
-pub(super) fn client(extensions: &Extensions, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
+pub(crate) fn client(extensions: &Extensions, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let peer = extensions
         .get::<ConnectInfo<SocketAddr>>()
         .map_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED), |info| info.0.ip());
@@ -35,7 +35,7 @@ pub(super) fn client(extensions: &Extensions, headers: &HeaderMap, trusted: &[Ip
 }
 
 /// What a client is told apart by: of IPv6 the network, of which a home has 2^64 addresses.
-pub(super) fn told_apart(client: IpAddr) -> IpAddr {
+pub(crate) fn told_apart(client: IpAddr) -> IpAddr {
     match client {
         IpAddr::V4(_) => client,
         IpAddr::V6(address) => {

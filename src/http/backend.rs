@@ -34,7 +34,7 @@ impl Slot {
         let _ = self.0.set(backend);
     }
 
-    pub(super) fn get(&self) -> Result<&Backend, ApiError> {
+    pub(crate) fn get(&self) -> Result<&Backend, ApiError> {
         let starting = || ApiError::unavailable("starting: the database has not been found yet");
         self.0.get().ok_or_else(starting)
     }

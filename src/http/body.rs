@@ -28,7 +28,7 @@ const DRAINING: Duration = Duration::from_secs(2);
 
 /// Reads the whole body before anything else is done about the request, so that a slow client
 /// holds nothing but its connection, and whatever is refused later finds the client listening.
-pub(super) async fn buffered(request: Request, next: Next) -> Response {
+pub(crate) async fn buffered(request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     match timeout(PATIENCE, read(&parts.headers, body)).await {
         Ok(Ok(bytes)) => next.run(Request::from_parts(parts, bytes.into())).await,

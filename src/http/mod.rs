@@ -1,6 +1,6 @@
 //! What Baton serves.
 
-mod address;
+pub(crate) mod address;
 pub mod api;
 pub mod auth;
 mod backend;
@@ -15,11 +15,12 @@ mod openapi;
 pub mod ops;
 mod paging;
 mod path;
-mod rate;
+pub(crate) mod rate;
 mod serve;
 mod user;
 
 pub use backend::{Backend, Slot};
+pub(crate) use body::buffered;
 pub use error::{ApiError, error};
 pub use observe::{in_front, observed};
 pub use serve::serve;

@@ -18,7 +18,7 @@ const TOO_MANY: usize = 200_000;
 /// Limits the requests of each client, by the generic cell rate algorithm: a client has one
 /// number, the time at which it will have its whole burst again.
 #[derive(Debug)]
-pub(super) struct Limiter<K> {
+pub(crate) struct Limiter<K> {
     /// What a request costs.
     cost: Duration,
     /// How far ahead of the present a client may get.
@@ -34,7 +34,7 @@ struct Clients<K> {
 }
 
 impl<K: Eq + Hash> Limiter<K> {
-    pub(super) fn new(limit: RateLimit) -> Self {
+    pub(crate) fn new(limit: RateLimit) -> Self {
         let cost = limit.per / limit.requests;
         Self {
             cost,
@@ -47,7 +47,7 @@ impl<K: Eq + Hash> Limiter<K> {
     }
 
     /// Takes one request of a client's. `Err`: it may ask again after this time.
-    pub(super) fn take(&self, client: K) -> Result<(), Duration> {
+    pub(crate) fn take(&self, client: K) -> Result<(), Duration> {
         self.take_at(client, Instant::now())
     }
 

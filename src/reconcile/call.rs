@@ -3,6 +3,8 @@
 //! The call is durable and its answer promised by the time that it is here. Should this work be
 //! cut short, the response that LibreChat saves brings the call back.
 
+use std::collections::BTreeMap;
+
 use mongodb::bson::oid::ObjectId;
 use tokio::sync::oneshot;
 
@@ -193,6 +195,7 @@ fn draft(
         status: Status::Open,
         detail: None,
         repairs: 0,
+        put_back: BTreeMap::new(),
         calls: vec![own_fingerprint(&call.switch_id)],
         refused_call: None,
         user_message: user_message.map(|u| u.object_id),
@@ -201,6 +204,7 @@ fn draft(
         floor: newest,
         saved_at: None,
         corrected: 0,
+        shown_in: None,
         answer: None,
         delivered_at: None,
         created_at: None,

@@ -1,6 +1,6 @@
 //! The user chooses the agent of a conversation (`PATCH /api/convos/:id`).
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use mongodb::bson::oid::ObjectId;
 use tokio::{sync::oneshot, time::Instant};
@@ -247,6 +247,7 @@ fn draft(key: &ConversationKey, to: &AgentId, view: &View) -> Switch {
         status: Status::Open,
         detail: None,
         repairs: 0,
+        put_back: BTreeMap::new(),
         calls: Vec::new(),
         refused_call: None,
         user_message: user_message.map(|u| u.object_id),
@@ -257,6 +258,7 @@ fn draft(key: &ConversationKey, to: &AgentId, view: &View) -> Switch {
         applied_at: None,
         delivered_at: None,
         corrected: 0,
+        shown_in: None,
         answer: None,
         closed_at: None,
         expires_at: None,

@@ -11,6 +11,7 @@ use crate::{
     switch::{
         decide::{Decision, Later, Sight, Source, decide},
         record::Status,
+        store::Repair,
     },
 };
 
@@ -53,7 +54,10 @@ impl Context {
                     updated_at: change.updated_at,
                 };
                 if self.apply(open, &seen).await? {
-                    return self.note_applied(open, true, Some(since)).await;
+                    let repair = Repair {
+                        overwritten_at: seen.updated_at,
+                    };
+                    return self.note_applied(open, Some(repair), Some(since)).await;
                 }
                 // The conversation has moved on since the event.
                 self.look(open).await
@@ -121,7 +125,9 @@ impl Context {
         match decide(&open.switch.guard, &sight, Some(turn)) {
             Decision::Supersede(later) => self.supersede(open, later).await.map(Some),
             Decision::Apply => {
-                let repair = open.switch.is_applied;
+                let repair = open.switch.is_applied.then_some(Repair {
+                    overwritten_at: conversation.updated_at,
+                });
                 if !self.apply(open, &conversation.expected()).await? {
                     return Ok(None);
                 }
@@ -211,11 +217,11 @@ impl Context {
     async fn note_applied(
         &self,
         open: &mut Open,
-        repair: bool,
+        repair: Option<Repair>,
         since: Option<Instant>,
     ) -> Result<After, Undone> {
         let first = !open.switch.is_applied;
-        if repair {
+        if repair.is_some() {
             tracing::info!("an overwrite by the same turn was put back");
             self.metrics.repaired(since);
         } else {

@@ -1,6 +1,6 @@
 //! Learning of a switch: from a saved response to a record, and to the target in force.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use mongodb::bson::{Timestamp, oid::ObjectId};
 
@@ -514,6 +514,7 @@ fn draft(call: &SwitchCall, response: &Response) -> Switch {
         status: Status::Open,
         detail: None,
         repairs: 0,
+        put_back: BTreeMap::new(),
         calls: Vec::new(),
         refused_call: None,
         user_message: None,
@@ -524,6 +525,7 @@ fn draft(call: &SwitchCall, response: &Response) -> Switch {
         applied_at: None,
         delivered_at: None,
         corrected: 0,
+        shown_in: None,
         answer: None,
         closed_at: None,
         expires_at: None,

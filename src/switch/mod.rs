@@ -7,6 +7,7 @@ pub mod decide;
 mod delivery;
 pub mod flight;
 pub mod guarded;
+pub mod overview;
 pub mod policy;
 pub mod record;
 pub mod store;

@@ -1,6 +1,6 @@
 //! The record of a switch, as it stands in the state database.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use mongodb::bson::{DateTime, oid::ObjectId};
 use serde::{Deserialize, Serialize};
@@ -86,6 +86,10 @@ pub struct Switch {
     /// Overwrites that were put back.
     #[serde(default)]
     pub repairs: i64,
+    /// When each of them was put back. The key is the overwrite's own `updatedAt`, by LibreChat's
+    /// clock, in milliseconds since 1970; so an overwrite that does not say its time is not here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub put_back: BTreeMap<String, DateTime>,
     /// The calls that the record accounts for, by fingerprint: none of them opens it again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
@@ -117,6 +121,9 @@ pub struct Switch {
     /// given to the target.
     #[serde(default)]
     pub corrected: i64,
+    /// The response that R was joined to, where R was a target's answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_in: Option<MessageId>,
     /// How the target answers the message in which it was switched to, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,

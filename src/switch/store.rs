@@ -43,6 +43,13 @@ pub struct OpenSince {
     pub newest: Option<DateTime>,
 }
 
+/// An overwrite that was put back.
+#[derive(Clone, Copy, Debug)]
+pub struct Repair {
+    /// `updatedAt` as the overwrite set it, by LibreChat's clock.
+    pub overwritten_at: Option<DateTime>,
+}
+
 /// The `switches` collection.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -288,7 +295,7 @@ impl Store {
                 .find(doc! { "_id": { "$in": unknown }, "status": "open" })
                 .projection(doc! {
                     "reason": 0, "from_agent": 0, "tool_call_id": 0, "switch_id": 0,
-                    "detail": 0, "calls": 0, "answer": 0,
+                    "detail": 0, "calls": 0, "answer": 0, "put_back": 0,
                 })
                 .batch_size(OPEN_BATCH)
                 .await?
@@ -301,7 +308,7 @@ impl Store {
         Ok(OpenSince { switches, newest })
     }
 
-    fn raw(&self) -> Collection<RawDocumentBuf> {
+    pub(super) fn raw(&self) -> Collection<RawDocumentBuf> {
         self.switches.clone_with_type()
     }
 
@@ -353,10 +360,22 @@ impl Store {
     /// # Errors
     ///
     /// What MongoDB answers.
-    pub async fn applied(&self, switch: &Guarded, first: bool, repair: bool) -> Result<bool> {
-        let mut update = doc! { "$inc": { "repairs": i64::from(repair) } };
+    pub async fn applied(
+        &self,
+        switch: &Guarded,
+        first: bool,
+        repair: Option<Repair>,
+    ) -> Result<bool> {
+        let mut update = doc! { "$inc": { "repairs": i64::from(repair.is_some()) } };
+        let mut now = Document::new();
         if first {
-            update.insert("$currentDate", doc! { "applied_at": true });
+            now.insert("applied_at", true);
+        }
+        if let Some(overwritten) = repair.and_then(|repair| repair.overwritten_at) {
+            now.insert(format!("put_back.{}", overwritten.timestamp_millis()), true);
+        }
+        if !now.is_empty() {
+            update.insert("$currentDate", now);
         }
         let result = self.switches.update_one(still_open(switch), update).await?;
         Ok(result.matched_count == 1)

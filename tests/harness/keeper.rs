@@ -5,6 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use super::tools::tool;
+
 /// A server that ends when this value or this process does.
 pub(super) struct Keeper {
     script: Child,
@@ -17,7 +19,7 @@ impl Keeper {
     pub(super) fn of(arguments: &[String]) -> (Self, PathBuf) {
         let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools");
         let mut script = Command::new(tools.join("keep-mongod"))
-            .arg(server(&tools))
+            .arg(tool("mongod"))
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -57,19 +59,4 @@ impl Drop for Keeper {
         self.commands = None;
         let _ = self.script.wait();
     }
-}
-
-/// Path of the server's program, fetched where the machine has none.
-fn server(tools: &Path) -> String {
-    let answer = Command::new(tools.join("mongod"))
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("tests/tools/mongod");
-    assert!(
-        answer.status.success(),
-        "tests/tools/mongod found no server"
-    );
-    String::from_utf8_lossy(&answer.stdout)
-        .trim_end()
-        .to_owned()
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,7 +11,7 @@ use mongodb::bson::{Bson, Document, doc};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Agent, TestDb, User};
+use super::{Agent, TestDb, User, tools};
 
 /// The secret that LibreChat signs its tokens with in tests.
 pub const JWT_SECRET: &str = "only-for-tests-only-for-tests-ab";
@@ -160,8 +159,7 @@ impl Driver {
     }
 
     fn start() -> Self {
-        let folder = folder();
-        install(&folder);
+        let folder = tools::npm("librechat");
         let mut node = Command::new("node")
             .arg(folder.join("driver.mjs"))
             .env("JWT_SECRET", JWT_SECRET)
@@ -210,23 +208,6 @@ fn distribute(answers: ChildStdout, waiting: &Waiting) {
     }
     // Whoever still waits learns that no answer will come.
     lock(waiting).clear();
-}
-
-/// Installs the packages where they are missing or not those of the lock file.
-fn install(folder: &Path) {
-    let status = Command::new(folder.join("install"))
-        .status()
-        .expect("tests/librechat/install");
-    assert!(
-        status.success(),
-        "npm could not install LibreChat's data layer"
-    );
-}
-
-fn folder() -> PathBuf {
-    [env!("CARGO_MANIFEST_DIR"), "tests", "librechat"]
-        .iter()
-        .collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

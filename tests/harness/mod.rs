@@ -21,6 +21,7 @@ pub mod parts;
 mod people;
 pub mod recording;
 mod replay;
+pub mod tools;
 mod turn;
 mod upstream;
 mod wait;

@@ -134,6 +134,23 @@ impl Mongod {
         .await;
     }
 
+    /// Ends the server in good order and starts it again with more arguments, on the same port with
+    /// the same data. It may not take writes yet.
+    pub async fn restart_with(&self, arguments: &[&str]) {
+        self.stop();
+        self.tell(&format!("start {}", arguments.join(" ")));
+        let admin = self.direct(true).await.database("admin");
+        eventually("the server answers", async || {
+            admin.run_command(doc! { "ping": 1 }).await.ok().map(drop)
+        })
+        .await;
+    }
+
+    /// Its port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     fn tell(&self, command: &str) {
         self.keeper
             .lock()

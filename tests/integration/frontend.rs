@@ -9,7 +9,7 @@ use baton::switch::record::Origin;
 use mongodb::bson::doc;
 use serde_json::{Value, json};
 
-use crate::harness::{Baton, JWT_SECRET, LibreChat, Mongod, Turn, Upstream, parts};
+use crate::harness::{Baton, JWT_SECRET, LibreChat, Mongod, Turn, Upstream, parts, tools};
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: make test-full"]
@@ -122,9 +122,7 @@ fn stream(turn: &Turn, calls: &[Value]) -> String {
 }
 
 fn drive(address: &str, paths: &[String]) -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frontend");
-    let installed = Command::new("./install").current_dir(&folder).status();
-    assert!(installed.unwrap().success());
+    let folder = tools::npm("frontend");
     let driven = Command::new("node")
         .arg("drive.mjs")
         .arg(address)

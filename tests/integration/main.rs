@@ -17,6 +17,7 @@ mod harness;
 
 mod access;
 mod check;
+mod deploy;
 mod dispatch;
 mod faults;
 mod frontend;
@@ -27,6 +28,7 @@ mod librechat;
 mod mcp;
 mod mongod;
 mod orders;
+mod page;
 mod real_calls;
 mod recordings;
 mod replay;

@@ -1,0 +1,3 @@
+//! What `deploy/` offers to operators, as far as it runs without their platforms.
+
+mod compose;
