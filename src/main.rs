@@ -16,6 +16,10 @@ use baton::telemetry;
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
+/// Gives memory back to the system, which glibc's hardly does; `.cargo/config.toml` has its settings.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// As clap's own for a command line that cannot be used.
 const BAD_CONFIGURATION: u8 = 2;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use mongodb::Client;
 use mongodb::error::ErrorKind;
+use mongodb::{Client, Database};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc;
@@ -34,7 +34,9 @@ use crate::mcp;
 use crate::metrics::Metrics;
 use crate::mongo::{Failure, classify, connect, words};
 use crate::page;
-use crate::reconcile::{Bell, Context, Handle, Reconciler, Requests, Undone, requests};
+use crate::reconcile::{
+    Bell, Context, Handle, Reconciler, Requests, Undone, end_answers, requests,
+};
 use crate::switch::calls::Calls;
 use crate::switch::policy::AllowList;
 use crate::switch::store::Store;
@@ -309,11 +311,11 @@ async fn keep_switches(
         context: Arc::clone(&context),
         handle,
     });
-    let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
-
     // Where one of them fails, the other is to save what it holds.
     let stop = stop.child_token();
-    let look = doubt_database(client, settings.mongodb.database, stop.clone());
+    let look = look_about(client, librechat, Arc::clone(&context), stop.clone());
+    let reconciler = Reconciler::new(context, checkpoints, deliveries, requests);
+
     let run_feed = async {
         let outcome = feed.run(stop.clone()).await;
         stop.cancel();
@@ -343,6 +345,17 @@ async fn keep_switches(
         }
         outcome => outcome.map_err(Stuck::from),
     }
+}
+
+/// What nothing else waits for.
+async fn look_about(
+    client: Client,
+    librechat: Database,
+    context: Arc<Context>,
+    stop: CancellationToken,
+) {
+    let doubt = doubt_database(client, librechat.name().to_owned(), stop.clone());
+    tokio::join!(doubt, end_answers(context, stop));
 }
 
 /// Warns where the database is not LibreChat's, once it is there to be looked at.

@@ -21,7 +21,7 @@ pub(super) async fn check(settings: &Settings, client: &Client, report: &mut Rep
         Ok(_) => report.warn(
             WHAT,
             "this LibreChat seems to be older than v0.8.8: \"resend\" is as \"off\" here",
-            "Its web client cannot send a message once more. Update LibreChat.",
+            "Its web client cannot send a message once more. Update LibreChat, or set \"splice\".",
         ),
         Err(error) => report.warn(WHAT, reason(&error), ""),
     }

@@ -7,7 +7,7 @@ use mongodb::{Client, Database};
 use super::login::Login;
 use super::reason::{is_refusal, reason};
 use super::report::Report;
-use crate::config::Settings;
+use crate::config::{SameTurn, Settings};
 use crate::librechat::schema;
 
 const WHAT: &str = "rights";
@@ -39,9 +39,15 @@ pub(super) async fn check(
         let outcome = find(&database, collection).await;
         note(format!("find in {name}.{collection}"), outcome);
     }
-    for collection in schema::WRITTEN {
-        let outcome = update(&database, collection).await;
-        note(format!("update in {name}.{collection}"), outcome);
+    let written = written(settings);
+    for (collection, actions) in &written {
+        for action in *actions {
+            let outcome = match *action {
+                "remove" => remove(&database, collection).await,
+                _ => update(&database, collection).await,
+            };
+            note(format!("{action} in {name}.{collection}"), outcome);
+        }
     }
     if refused.is_empty() && !failed {
         let (stream, untried) = if has_streams {
@@ -49,16 +55,30 @@ pub(super) async fn check(
         } else {
             ("", "; a change stream could not be tried")
         };
+        let deeds = written.iter().map(|(collection, actions)| {
+            let actions = actions.join(" and ");
+            format!("{actions} in {collection}")
+        });
+        let deeds: Vec<_> = deeds.collect();
         report.ok(
             WHAT,
             format!(
-                "on {name}: {stream}find in {} collections, update in {}{untried}",
+                "on {name}: {stream}find in {} collections, {}{untried}",
                 schema::READ.len(),
-                schema::WRITTEN.join(", ")
+                deeds.join(", ")
             ),
         );
     }
     refused
+}
+
+/// What Baton writes of LibreChat's, as it is set.
+fn written(settings: &Settings) -> Vec<(&'static str, &'static [&'static str])> {
+    let joined: &[_] = match settings.gateway.same_turn {
+        SameTurn::Splice => &schema::JOINED,
+        SameTurn::Off | SameTurn::Resend => &[],
+    };
+    [&schema::WRITTEN, joined].concat()
 }
 
 async fn find(database: &Database, collection: &str) -> mongodb::error::Result<()> {
@@ -82,6 +102,15 @@ async fn update(database: &Database, collection: &str) -> mongodb::error::Result
         .map(drop)
 }
 
+/// Removes nothing, likewise.
+async fn remove(database: &Database, collection: &str) -> mongodb::error::Result<()> {
+    database
+        .collection::<Document>(collection)
+        .delete_one(doc! { "_id": ObjectId::new() })
+        .await
+        .map(drop)
+}
+
 /// Tells what is refused, and the commands that grant it.
 pub(super) fn explain(settings: &Settings, login: &Login, refused: &[String], report: &mut Report) {
     if refused.is_empty() {
@@ -89,11 +118,12 @@ pub(super) fn explain(settings: &Settings, login: &Login, refused: &[String], re
     }
     let database = &settings.mongodb.database;
     let state = &settings.state.database;
-    let written: Vec<_> = (schema::WRITTEN.iter())
-        .map(|collection| {
+    let written: Vec<_> = (written(settings).iter())
+        .map(|(collection, actions)| {
             format!(
                 "{{resource: {{db: \"{database}\", collection: \"{collection}\"}}, actions: \
-                 [\"update\"]}}"
+                 [\"{}\"]}}",
+                actions.join("\", \"")
             )
         })
         .collect();

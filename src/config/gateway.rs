@@ -31,6 +31,8 @@ pub enum SameTurn {
     Off,
     /// LibreChat's own web client sends the message once more, to the target.
     Resend,
+    /// The gateway has the target answer it in the same stream.
+    Splice,
 }
 
 impl Gateway {
@@ -52,9 +54,10 @@ impl Gateway {
             |value| match parse::text(value)?.as_str() {
                 "off" => Ok(SameTurn::Off),
                 "resend" => Ok(SameTurn::Resend),
+                "splice" => Ok(SameTurn::Splice),
                 other => Err(Complaint::new(
                     format!("found {other:?}"),
-                    "give \"off\" or \"resend\"",
+                    "give \"off\", \"resend\" or \"splice\"",
                 )),
             },
         );

@@ -382,7 +382,7 @@ fn settings_that_contradict_one_another_are_refused() {
     let gateway = problems("[gateway]\nenabled = true", &[]);
     assert!(gateway[0].starts_with("librechat.url: not set; the gateway"));
     assert!(gateway[1].starts_with("ops.listen: not set; with the gateway"));
-    let alone = found("[gateway]\nsame_turn = \"resend\"");
+    let alone = found("[gateway]\nsame_turn = \"splice\"");
     assert!(alone.contains("gateway.same_turn") && alone.contains("the gateway is off"));
 }
 

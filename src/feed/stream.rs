@@ -30,6 +30,9 @@ use crate::{
 /// stop takes at the most.
 const IDLE_ANSWER: Duration = Duration::from_secs(1);
 
+/// Events in one answer at the most: what is read ahead of the work is held in memory.
+const BATCH: u32 = 1000;
+
 /// No answer for this long means that the connection is dead, whatever TCP thinks.
 const DEAD_AFTER: Duration = Duration::from_secs(15);
 
@@ -266,6 +269,7 @@ impl Feed {
             .database
             .aggregate(pipeline)
             .max_await_time(IDLE_ANSWER)
+            .batch_size(BATCH)
             .batch()
             .await
     }

@@ -52,6 +52,8 @@ struct Events {
     ready: VecDeque<Piece>,
     settling: Option<BoxFuture<'static, Settled>>,
     told: Option<Told>,
+    /// What the client reads instead of the rest.
+    follow: Option<Body>,
     end: Option<Result<(), axum::Error>>,
 }
 
@@ -66,6 +68,7 @@ impl Events {
             ready: VecDeque::new(),
             settling: None,
             told: None,
+            follow: None,
             end: None,
         }
     }
@@ -102,10 +105,17 @@ impl HttpBody for Events {
             note(&this.ledger, told);
         }
         loop {
+            if let Some(body) = &mut this.follow {
+                return Pin::new(body).poll_frame(cx);
+            }
             if let Some(settling) = &mut this.settling {
                 let settled = ready!(settling.as_mut().poll(cx));
                 this.settling = None;
                 this.told = settled.told;
+                if let Some(body) = settled.then {
+                    this.follow = Some(body);
+                    continue;
+                }
                 return Poll::Ready(Some(Ok(Frame::data(settled.bytes))));
             }
             match this.ready.pop_front() {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use mongodb::bson::oid::ObjectId;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -29,6 +29,8 @@ pub(super) struct Settled {
     pub(super) bytes: Bytes,
     /// What the client knows once it has them.
     pub(super) told: Option<Told>,
+    /// What the client reads from then on.
+    pub(super) then: Option<Body>,
 }
 
 /// What a client was told.
@@ -41,9 +43,9 @@ pub(super) enum Told {
 
 /// The switch of the final's turn, and the conversation where it is in force already.
 #[derive(Clone)]
-struct Standing {
-    switch: Switch,
-    conversation: Option<Conversation>,
+pub(super) struct Standing {
+    pub(super) switch: Switch,
+    pub(super) conversation: Option<Conversation>,
 }
 
 /// Rewrites an event where it is the final of a turn that switched.
@@ -51,6 +53,7 @@ pub(super) async fn settle(ledger: &Ledger, turn: Option<&Turn>, event: Event) -
     let unchanged = |told| Settled {
         bytes: event.raw(),
         told,
+        then: None,
     };
     let Some(context) = ledger.get() else {
         return unchanged(None);
@@ -63,20 +66,31 @@ pub(super) async fn settle(ledger: &Ledger, turn: Option<&Turn>, event: Event) -
         return unchanged(told_by(said));
     };
     let switch = standing.switch;
-    if let Some(turn) = turn.filter(|_| !said.stopped)
-        && let Next::Again(again) = turn.next(&context, &switch, &data).await
-    {
-        data = again;
+    if let Some(turn) = turn.filter(|_| !said.stopped) {
+        match turn.next(&context, &switch, &data).await {
+            Next::Nothing => {}
+            Next::Again(again) => data = again,
+            Next::Follow(body) => {
+                return Settled {
+                    bytes: Bytes::new(),
+                    told: None,
+                    then: Some(body),
+                };
+            }
+        }
     }
-    let has_spec = said.has_spec
-        || said.stopped && was_begun_from_spec(&context, &switch, standing.conversation.as_ref());
-    let patch = context.specs.patch(has_spec, &switch.to_agent);
     context.metrics.passed(if standing.conversation.is_some() {
         Passage::FinalNamed
     } else {
         Passage::FinalNamedEarly
     });
-    let named = FinalEvent::name(&data, &switch.to_agent, patch);
+    let named = name(
+        &context,
+        &said,
+        &data,
+        &switch,
+        standing.conversation.as_ref(),
+    );
     tracing::info!(
         conversation = %said.conversation, to = %switch.to_agent, stopped = said.stopped,
         "the turn's last event names the target"
@@ -85,7 +99,21 @@ pub(super) async fn settle(ledger: &Ledger, turn: Option<&Turn>, event: Event) -
         bytes: named.map_or_else(|| event.raw(), |data| event.with_data(&data)),
         // Whether the client heeds the final of a stopped turn is not certain.
         told: (!said.stopped).then_some(Told::Switch(switch.id, switch.to_agent)),
+        then: None,
     }
+}
+
+/// The data of a final with the switch's target in it, and the model spec that goes with it.
+pub(super) fn name(
+    context: &Context,
+    said: &FinalEvent,
+    data: &[u8],
+    switch: &Switch,
+    now: Option<&Conversation>,
+) -> Option<Vec<u8>> {
+    let has_spec = said.has_spec || said.stopped && was_begun_from_spec(context, switch, now);
+    let patch = context.specs.patch(has_spec, &switch.to_agent);
+    FinalEvent::name(data, &switch.to_agent, patch)
 }
 
 /// Records what a client was told.
@@ -120,7 +148,7 @@ fn was_begun_from_spec(context: &Context, switch: &Switch, now: Option<&Conversa
 }
 
 /// Waits for the switch of the final's turn to be in force, for as long as there is patience.
-async fn standing(context: &Arc<Context>, said: &FinalEvent) -> Option<Standing> {
+pub(super) async fn standing(context: &Arc<Context>, said: &FinalEvent) -> Option<Standing> {
     let response = said.response.clone()?;
     // An open record is put in force sooner or later: when patience ends, it counts.
     let (best, known) = watch::channel(None);

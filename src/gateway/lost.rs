@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RANGE,
+    ACCEPT, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName,
+    HeaderValue, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, RANGE,
 };
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 
+use super::events::is_events;
 use super::same_turn::Turn;
 use super::take::{Taken, take};
 use super::{Gateway, events};
@@ -18,6 +19,7 @@ use crate::config::SameTurn;
 use crate::librechat::ConversationId;
 use crate::librechat::lost_final::{lost_final, sources};
 use crate::metrics::Passage;
+use crate::reconcile::End;
 
 /// A refusal is a sentence.
 const REFUSAL_LIMIT: usize = 64 << 10;
@@ -39,10 +41,29 @@ impl Gateway {
         begun: Option<i64>,
     ) -> Response<Body> {
         let credentials = credentials(request.headers());
-        let response = self.forward(request).await;
+        let (request, answered) = self.of_generation(request, &conversation, begun).await;
+        let mut response = self.forward(request).await;
+        let mut begun = begun;
+        if let Some(switch) = answered {
+            if is_events(response.headers()) {
+                let Some(follower) = self.follower(switch, credentials).await else {
+                    return response;
+                };
+                response.headers_mut().remove(CONTENT_LENGTH); // it may become another
+                return response.map(|body| follower.into_body(Some(body)));
+            }
+            if let Some(context) = self.ledger.get()
+                && let Err(error) = context.end_answer(&switch, End::Unknown).await
+            {
+                let error = crate::mongo::words(&error);
+                tracing::warn!(error, "an answer is still to be ended");
+            }
+            begun = switch.answer.and_then(|answer| answer.generation);
+        }
         if response.status() != StatusCode::NOT_FOUND {
             let turn = (self.same_turn != SameTurn::Off).then(|| Turn {
                 gateway: Arc::clone(self),
+                credentials,
                 begun,
             });
             return events::watch(response, &self.ledger, turn);
@@ -80,7 +101,7 @@ impl Gateway {
     }
 
     /// Reads something of LibreChat's in the client's place.
-    async fn read(&self, path: &str, credentials: &HeaderMap) -> Option<Bytes> {
+    pub(super) async fn read(&self, path: &str, credentials: &HeaderMap) -> Option<Bytes> {
         let mut request = Request::new(Body::empty());
         *request.method_mut() = Method::GET;
         *request.uri_mut() = path.parse().ok()?;
@@ -97,7 +118,7 @@ impl Gateway {
 }
 
 /// All that the client says of itself, for another request.
-fn credentials(headers: &HeaderMap) -> HeaderMap {
+pub(super) fn credentials(headers: &HeaderMap) -> HeaderMap {
     let mut headers = headers.clone();
     for name in [
         CONTENT_LENGTH,
@@ -111,6 +132,14 @@ fn credentials(headers: &HeaderMap) -> HeaderMap {
     }
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers
+}
+
+/// Whether a body is JSON that can be read.
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE);
+    let kind = kind.and_then(|value| value.to_str().ok());
+    let is_json = kind.is_some_and(|kind| kind.starts_with("application/json"));
+    is_json && !headers.contains_key(CONTENT_ENCODING)
 }
 
 fn answer(mut headers: HeaderMap, event: Vec<u8>) -> Response<Body> {

@@ -11,9 +11,13 @@
 //!
 //! Whatever cannot be found out within a second passes as it came.
 
+mod answers;
+mod decisions;
 mod events;
 mod finals;
+mod follow;
 mod forward;
+mod generations;
 mod headers;
 mod ledger;
 mod lost;
@@ -26,6 +30,7 @@ mod stops;
 mod take;
 mod tunnel;
 mod upstream;
+mod zones;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,7 +43,9 @@ pub use self::headers::Trusted;
 pub use self::ledger::Ledger;
 pub use self::upstream::{Upstream, UpstreamError};
 
+use self::decisions::Decisions;
 use self::stops::Stops;
+use self::zones::Zones;
 use crate::config::SameTurn;
 use crate::http::auth::Authenticator;
 use crate::http::error;
@@ -54,6 +61,8 @@ pub struct Gateway {
     metrics: Metrics,
     same_turn: SameTurn,
     stops: Stops,
+    decisions: Decisions,
+    zones: Zones,
 }
 
 impl Gateway {
@@ -75,6 +84,8 @@ impl Gateway {
             metrics,
             same_turn,
             stops: Stops::default(),
+            decisions: Decisions::default(),
+            zones: Zones::default(),
         }
     }
 }
@@ -91,7 +102,11 @@ pub async fn handle(gateway: Arc<Gateway>, peer: SocketAddr, request: Request<Bo
     );
     let mut request = gateway.prepare(request, peer);
     match chat {
-        None | Some(ChatRequest::Other) => gateway.forward(request).await,
+        None => gateway.forward(request).await,
+        Some(ChatRequest::Other) => {
+            let request = gateway.aliased(request).await;
+            gateway.forward(request).await
+        }
         Some(ChatRequest::Start) => {
             headers::ask_for_identity(&mut request);
             gateway.start(request).await
@@ -104,7 +119,10 @@ pub async fn handle(gateway: Arc<Gateway>, peer: SocketAddr, request: Request<Bo
             gateway.stream(request, conversation, begun).await
         }
         Some(ChatRequest::Status(conversation)) => {
-            let response = gateway.forward(request).await;
+            if gateway.splices() {
+                headers::ask_for_identity(&mut request);
+            }
+            let response = gateway.status(request, &conversation).await;
             gateway.stops.answered(&conversation);
             response
         }

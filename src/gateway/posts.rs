@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Request, Response};
 use mongodb::error::{Error, Result};
 
 use super::headers::set_length;
 use super::ledger::{PATIENCE, within};
+use super::lost::is_json;
 use super::stale::{Suspicion, Trail};
 use super::take::{Taken, take};
 use super::{Gateway, events};
 use crate::config::SameTurn;
 use crate::librechat::asked::{queued, unqueued};
-use crate::librechat::chat::Post;
+use crate::librechat::chat::{Post, timezone};
 use crate::librechat::lineage::Since;
 use crate::librechat::{SpecPatch, UserId};
 use crate::metrics::Passage;
@@ -33,7 +33,7 @@ impl Gateway {
     }
 
     async fn corrected(&self, request: Request<Body>) -> Request<Body> {
-        if !is_plain_json(request.headers()) {
+        if !is_json(request.headers()) {
             return request;
         }
         let (mut parts, body) = request.into_parts();
@@ -41,14 +41,19 @@ impl Gateway {
             Taken::Whole(body) => body,
             Taken::Rest(body) => return Request::from_parts(parts, body),
         };
-        let (body, was_queued) = match self.unqueued(&body).await {
-            Some(unqueued) => (unqueued, true),
-            None => (body, false),
+        if self.splices() {
+            self.zones.note(&parts.headers, timezone(&body));
+        }
+        let other = match self.unqueued(&body).await {
+            Some(unqueued) => Some(unqueued),
+            None => self.other_generation(&body).await,
         };
+        let is_other = other.is_some();
+        let body = other.unwrap_or(body);
         let corrected = self.correction(&parts.headers, &body).await;
         let is_corrected = corrected.is_some();
         let body = corrected.map_or(body, Bytes::from);
-        if was_queued || is_corrected {
+        if is_other || is_corrected {
             set_length(&mut parts.headers, body.len());
         }
         Request::from_parts(parts, body.into())
@@ -57,7 +62,7 @@ impl Gateway {
     /// The body of a message that the client was made to send once more, as one that LibreChat
     /// takes for any other.
     async fn unqueued(&self, body: &Bytes) -> Option<Bytes> {
-        if self.same_turn == SameTurn::Off {
+        if self.same_turn != SameTurn::Resend {
             return None;
         }
         let (conversation, message) = queued(body)?;
@@ -168,7 +173,7 @@ async fn missed(
                 (Some(parent), Some(object)) => {
                     let since = Since {
                         object,
-                        response: switch.message_id.as_ref(),
+                        response: switch.shown_in.as_ref().or(switch.message_id.as_ref()),
                         to: &switch.to_agent,
                     };
                     !context.messages.descends(&key, parent, since).await?
@@ -178,12 +183,4 @@ async fn missed(
         }
     };
     Ok(trail.target().filter(|_| missed).cloned())
-}
-
-fn is_plain_json(headers: &HeaderMap) -> bool {
-    let json = headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|kind| kind.starts_with("application/json"));
-    json && !headers.contains_key(CONTENT_ENCODING)
 }

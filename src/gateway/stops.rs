@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Gateway;
 use super::finals::{Told, note};
+use super::headers::set_length;
 use super::ledger::within;
 use super::take::{Taken, take};
 use crate::librechat::ConversationId;
@@ -69,6 +70,14 @@ impl Gateway {
             Taken::Rest(body) => return self.forward(Request::from_parts(parts, body)).await,
         };
         let conversation = aborted(&body);
+        let (mut parts, mut body) = (parts, body);
+        if let Some(conversation) = &conversation {
+            self.decisions.stop(conversation).await;
+            if let Some(other) = self.other_generation(&body).await {
+                set_length(&mut parts.headers, other.len());
+                body = other;
+            }
+        }
         let request = Request::from_parts(parts, body.into());
         let Some(conversation) = conversation else {
             return self.forward(request).await;

@@ -4,11 +4,12 @@
 //! (`client/src/hooks/Chat/useSteerConvert.ts`, v0.8.8): `pendingSteers` of a final become messages
 //! that the client sends by itself. Their sources are bound to a request by `recoverySteerId`.
 
-use super::{ConversationId, MessageId, json::Members};
+use super::{AgentId, ConversationId, MessageId, SpecPatch, json::Members};
 
 /// What a reading of LibreChat's that names a row as an override ends in, where the row is to be
 /// saved (`0`) or left as it is (`1`; `Constants.COMMON_DIVIDER`, `BaseClient.processOverideIds`).
 const SAVED: &str = "__0";
+const UNSAVED: &str = "__1";
 
 /// `generationProtocolVersion` of LibreChat v0.8.8.
 const PROTOCOL: u64 = 2;
@@ -26,8 +27,10 @@ pub struct Asked {
     extras: Vec<(&'static str, String)>,
     /// U's files.
     pub files: Vec<String>,
-    /// Whether the client can be made to send it once more.
-    pub can_be_resent: bool,
+    /// Whether the conversation was begun from a model spec.
+    pub has_spec: bool,
+    /// Whether LibreChat is v0.8.8 or later, whose client can be made to send it once more.
+    pub is_new: bool,
 }
 
 /// Why nobody else may be given a message.
@@ -44,7 +47,72 @@ pub enum Unasked {
     Unknown,
 }
 
+/// How another agent is given the message.
+#[derive(Clone, Debug)]
+pub struct Assignment<'a> {
+    /// The conversation.
+    pub conversation: &'a ConversationId,
+    /// The agent.
+    pub to: &'a AgentId,
+    /// The model spec that goes with it.
+    pub patch: SpecPatch<'a>,
+    /// `messageId` of its answer.
+    pub answer: &'a MessageId,
+    /// What it gets after the message's text.
+    pub note: &'a str,
+    /// Identifies this request, should it arrive twice.
+    pub request: &'a str,
+    /// The user's time zone, where it is known.
+    pub timezone: Option<&'a str>,
+}
+
 impl Asked {
+    /// The body of the POST that gives the message to another agent: a regenerate, whose response
+    /// has a given id, and that leaves the row of the user's message as it is.
+    #[must_use]
+    pub fn post(&self, given: &Assignment<'_>) -> Vec<u8> {
+        let mut body = Members::default();
+        let text = format!("{}{}", self.text, given.note);
+        let as_it_is = format!("{}{UNSAVED}", self.message);
+        for (name, value) in [
+            ("text", text.as_str()),
+            ("sender", "User"),
+            ("endpoint", "agents"),
+            ("agent_id", given.to.as_str()),
+            ("conversationId", given.conversation.as_str()),
+            ("messageId", self.message.as_str()),
+            ("parentMessageId", self.parent.as_str()),
+            ("overrideParentMessageId", self.message.as_str()),
+            ("overrideUserMessageId", as_it_is.as_str()),
+            ("responseMessageId", given.answer.as_str()),
+            ("clientRequestId", given.request),
+        ] {
+            body.set_text(name, Some(value));
+        }
+        for (name, value) in [
+            ("isCreatedByUser", "true"),
+            ("isRegenerate", "true"),
+            ("isContinued", "false"),
+            ("isTemporary", "false"),
+            ("error", "false"),
+        ] {
+            body.set_raw(name, value.to_owned());
+        }
+        for (name, value) in &self.extras {
+            body.set_raw(name, value.clone());
+        }
+        if let Some(timezone) = given.timezone {
+            body.set_text("timezone", Some(timezone));
+        }
+        if let SpecPatch::Set(spec) = given.patch {
+            body.set_text("spec", Some(&spec.name));
+            if let Some(icon) = &spec.icon_url {
+                body.set_text("iconURL", Some(icon));
+            }
+        }
+        body.write().into_bytes()
+    }
+
     /// Reads the data of a final.
     ///
     /// # Errors
@@ -84,7 +152,8 @@ impl Asked {
                 .filter_map(|name| Some((name, request.raw(name)?.to_owned())))
                 .collect(),
             files: files.iter().filter_map(file_id).collect(),
-            can_be_resent: event.get("generationProtocolVersion") >= Some(PROTOCOL),
+            has_spec: conversation.has("spec"),
+            is_new: event.get("generationProtocolVersion") >= Some(PROTOCOL),
         })
     }
 
@@ -107,6 +176,13 @@ impl Asked {
         event.set_raw("pendingSteers", format!("[{}]", steers.join(",")));
         Some(event.write().into_bytes())
     }
+}
+
+/// A final's response, as a list of messages.
+#[must_use]
+pub fn response_of(data: &[u8]) -> Option<Vec<u8>> {
+    let event = Members::read(data)?;
+    Some(format!("[{}]", event.raw("responseMessage")?).into_bytes())
 }
 
 /// The queued message that a body is to begin a turn with.
@@ -168,7 +244,7 @@ mod tests {
         );
         let asked = Asked::read(data.as_bytes()).unwrap();
         assert_eq!(asked.files, ["f"]);
-        assert!(asked.can_be_resent);
+        assert!(asked.is_new);
         let again = asked.again(data.as_bytes(), &"s2".into(), 17).unwrap();
         let again: serde_json::Value = serde_json::from_slice(&again).unwrap();
         assert_eq!(
@@ -182,9 +258,40 @@ mod tests {
     }
 
     #[test]
+    fn another_agent_gets_it_with_all_that_it_has() {
+        let request = r#","files":[{"file_id":"f"}],"quotes":["q"]"#;
+        let asked = read("", request, "").unwrap();
+        let spec = crate::librechat::specs::Spec {
+            name: "sb".to_owned(),
+            icon_url: None,
+        };
+        let body = asked.post(&Assignment {
+            conversation: &"c".into(),
+            to: &"B".into(),
+            patch: SpecPatch::Set(&spec),
+            answer: &"x".into(),
+            note: " (note)",
+            request: "r",
+            timezone: Some("UTC"),
+        });
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            body,
+            serde_json::json!({
+                "text": "x (note)", "sender": "User", "endpoint": "agents", "agent_id": "B",
+                "conversationId": "c", "messageId": "u", "parentMessageId": "p",
+                "overrideParentMessageId": "u", "overrideUserMessageId": "u__1",
+                "responseMessageId": "x", "clientRequestId": "r", "isCreatedByUser": true,
+                "isRegenerate": true, "isContinued": false, "isTemporary": false, "error": false,
+                "files": [{ "file_id": "f" }], "quotes": ["q"], "timezone": "UTC", "spec": "sb",
+            })
+        );
+    }
+
+    #[test]
     fn older_clients_are_not_asked_to() {
         let data = a_final("", "", "").replace(r#","generationProtocolVersion":2"#, "");
-        assert!(!Asked::read(data.as_bytes()).unwrap().can_be_resent);
+        assert!(!Asked::read(data.as_bytes()).unwrap().is_new);
     }
 
     #[test]

@@ -81,6 +81,74 @@ pub fn aborted(body: &[u8]) -> Option<ConversationId> {
         .map(|id| id.split(':').next().unwrap_or(&id).into())
 }
 
+/// The members by which a request says which generation it means.
+const GENERATIONS: [&str; 2] = ["generationCreatedAt", "expectedPredecessorCreatedAt"];
+
+/// The generation that a request's body is about (v0.8.8), and its conversation.
+#[must_use]
+pub fn generation(body: &[u8]) -> Option<(ConversationId, i64)> {
+    let conversation = aborted(body)?;
+    let body = Members::read(body)?;
+    let generation = GENERATIONS.iter().find_map(|name| body.get(name))?;
+    Some((conversation, generation))
+}
+
+/// The same body about another generation.
+#[must_use]
+pub fn with_generation(body: &[u8], generation: i64) -> Option<Vec<u8>> {
+    let mut body = Members::read(body)?;
+    let name = *GENERATIONS.iter().find(|name| body.has(name))?;
+    body.set_raw(name, generation.to_string());
+    Some(body.write().into_bytes())
+}
+
+/// LibreChat's answer to a POST that begins a turn: `generationCreatedAt`, from v0.8.8 on.
+#[must_use]
+pub fn started(answer: &[u8]) -> Option<Option<i64>> {
+    let answer = Members::read(answer).filter(|answer| answer.has("streamId"))?;
+    Some(answer.get("generationCreatedAt"))
+}
+
+/// Where the events of a generation are, from their beginning on, whoever has read them before.
+#[must_use]
+pub fn stream(conversation: &ConversationId, generation: Option<i64>) -> String {
+    let path = format!("{CHAT}/stream/{conversation}?resume=true");
+    match generation {
+        Some(generation) => {
+            format!("{path}&generationCreatedAt={generation}&generationProtocolVersion=2")
+        }
+        None => path,
+    }
+}
+
+/// Where it is said whether a generation runs.
+#[must_use]
+pub fn status(conversation: &ConversationId) -> String {
+    format!("{CHAT}/status/{conversation}")
+}
+
+/// A query that asks for another generation than it did.
+#[must_use]
+pub fn query_with_generation(query: &str, generation: i64) -> String {
+    let pairs = query.split('&').map(|pair| {
+        if pair.starts_with("generationCreatedAt=") {
+            format!("generationCreatedAt={generation}")
+        } else {
+            pair.to_owned()
+        }
+    });
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+/// The time zone that a body says the user is in.
+#[must_use]
+pub fn timezone(body: &[u8]) -> Option<String> {
+    Members::read(body)?.text("timezone")
+}
+
+/// The header by which a client says that it knows generations (v0.8.8).
+pub const PROTOCOL_HEADER: &str = "x-librechat-generation-protocol";
+
 /// The body of a POST that begins a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Post {
@@ -179,6 +247,27 @@ mod tests {
         for path in ["/api/agents/chats", "/api/agents", "/", "/é", "*"] {
             assert_eq!(of("POST", path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn a_generation_is_named_in_several_ways() {
+        let stop = br#"{"conversationId":"c","generationCreatedAt":17}"#;
+        assert_eq!(generation(stop), Some(("c".into(), 17)));
+        let sent = br#"{"conversationId":"c","expectedPredecessorCreatedAt":17,"n":1.0}"#;
+        assert_eq!(generation(sent), Some(("c".into(), 17)));
+        assert_eq!(
+            with_generation(sent, 18).unwrap(),
+            br#"{"conversationId":"c","expectedPredecessorCreatedAt":18,"n":1.0}"#
+        );
+        assert_eq!(generation(br#"{"conversationId":"c"}"#), None);
+        assert_eq!(
+            query_with_generation("a=1&generationCreatedAt=17&b", 18),
+            "a=1&generationCreatedAt=18&b"
+        );
+        let answer = br#"{"streamId":"c","generationCreatedAt":5}"#;
+        assert_eq!(started(answer), Some(Some(5)));
+        assert_eq!(started(br#"{"streamId":"c"}"#), Some(None));
+        assert_eq!(started(br#"{"status":"settled"}"#), None);
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl Conversations {
 }
 
 /// `null` matches a missing tenant: that of a LibreChat without tenants.
-fn filter(key: &ConversationKey) -> Document {
+pub(super) fn filter(key: &ConversationKey) -> Document {
     doc! {
         "conversationId": &key.conversation,
         "user": &key.user,

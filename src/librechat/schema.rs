@@ -42,8 +42,10 @@ pub const READ: [&str; 8] = [
     ROLES,
     SYSTEM_GRANTS,
 ];
-/// The collections that Baton changes.
-pub const WRITTEN: [&str; 1] = [CONVERSATIONS];
+/// The collections that Baton changes, and by which of MongoDB's actions.
+pub const WRITTEN: [(&str, &[&str]); 1] = [(CONVERSATIONS, &["update"])];
+/// Those that it changes as well where the target answers in the same stream.
+pub const JOINED: [(&str, &[&str]); 1] = [(MESSAGES, &["update", "remove"])];
 /// The indexes of LibreChat's own that Baton's reads and writes rely on, each by the fields that it
 /// begins with (`packages/data-schemas/src/schema/{convo,message}.ts`, v0.8.0 on).
 pub const INDEXES: [(&str, &[&str]); 3] = [

@@ -7,6 +7,8 @@
 
 use axum::body::Bytes;
 
+use super::json::Members;
+
 /// The first keys of the events that are never a final: steps and deltas, the start of a turn, and
 /// what a reconnect begins with, which may be many megabytes (v0.8.0 to v0.8.8-rc1).
 const NEVER_FINAL: [&[u8]; 3] = [b"event\"", b"created\"", b"sync\""];
@@ -219,7 +221,64 @@ fn kind(line: &[u8]) -> Kind {
     }
 }
 
+/// Takes a stream of LibreChat's apart into whole events; its lines end with LF.
+#[derive(Debug, Default)]
+pub struct Frames {
+    held: Vec<u8>,
+}
+
+impl Frames {
+    /// Takes the next chunk and gives out the events that it completes. One that never ends is
+    /// given out in pieces.
+    pub fn push(&mut self, chunk: &Bytes) -> Vec<Event> {
+        let mut events = Vec::new();
+        let mut from = self.held.len().saturating_sub(1);
+        self.held.extend_from_slice(chunk);
+        while let Some(at) = self.held[from..].windows(2).position(|two| two == b"\n\n") {
+            let rest = self.held.split_off(from + at + 2);
+            let raw = std::mem::replace(&mut self.held, rest).into();
+            events.push(Event { raw });
+            from = 0;
+        }
+        if self.held.len() > HELD_LIMIT {
+            let raw = std::mem::take(&mut self.held).into();
+            events.push(Event { raw });
+        }
+        events
+    }
+}
+
 impl Event {
+    /// Its name, where it has one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        lines(&self.raw)
+            .find_map(|(line, _)| line.strip_prefix(b"event:"))
+            .and_then(|name| std::str::from_utf8(name).ok())
+            .map(str::trim)
+    }
+
+    /// Whether it is the last one of a turn.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        Members::read(&self.data()).is_some_and(|said| said.flag("final"))
+    }
+
+    /// What LibreChat says went wrong: `event: error`, with `{error}` (v0.8.7, v0.8.8).
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        if self.name() != Some("error") {
+            return None;
+        }
+        let data = self.data();
+        let said = Members::read(&data);
+        let error = said.as_ref().and_then(|said| said.raw("error"));
+        Some(match error {
+            Some(error) => serde_json::from_str(error).unwrap_or_else(|_| error.to_owned()),
+            None => String::from_utf8_lossy(&data).into_owned(),
+        })
+    }
+
     /// An event with this data alone.
     #[must_use]
     pub fn new(data: &[u8]) -> Self {

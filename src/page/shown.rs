@@ -15,6 +15,7 @@ use super::door::Operator;
 use crate::http::{ApiError, Backend};
 use crate::librechat::AgentId;
 use crate::mongo::words;
+use crate::switch::answer::{Stage, Way};
 use crate::switch::record::{Origin, Status, Switch};
 
 /// So many switches are shown at a time.
@@ -61,6 +62,20 @@ struct Shown {
     closed: Option<i64>,
     /// The last overwrites that were put back.
     overwrites: Vec<Overwrite>,
+    /// How the new agent answers the message in which the switch was made, where it does.
+    answer: Option<Answered>,
+}
+
+#[derive(Debug, Serialize)]
+struct Answered {
+    way: Way,
+    stage: Stage,
+    /// The response of the agent that handed over.
+    response: Option<String>,
+    /// The new agent's message, or the user's that it was sent again as.
+    message: String,
+    began: Option<i64>,
+    detail: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -169,6 +184,14 @@ impl Shown {
             applied: millis(switch.applied_at),
             told: millis(switch.delivered_at),
             closed: millis(switch.closed_at),
+            answer: switch.answer.map(|answer| Answered {
+                way: answer.way,
+                stage: answer.stage,
+                response: switch.message_id.map(|id| id.to_string()),
+                message: answer.message_id.to_string(),
+                began: millis(answer.claimed_at),
+                detail: answer.detail,
+            }),
             overwrites,
         }
     }

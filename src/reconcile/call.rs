@@ -204,6 +204,7 @@ fn draft(
         floor: newest,
         saved_at: None,
         corrected: 0,
+        shown_in: None,
         answer: None,
         delivered_at: None,
         created_at: None,

@@ -258,6 +258,7 @@ fn draft(key: &ConversationKey, to: &AgentId, view: &View) -> Switch {
         applied_at: None,
         delivered_at: None,
         corrected: 0,
+        shown_in: None,
         answer: None,
         closed_at: None,
         expires_at: None,

@@ -525,6 +525,7 @@ fn draft(call: &SwitchCall, response: &Response) -> Switch {
         applied_at: None,
         delivered_at: None,
         corrected: 0,
+        shown_in: None,
         answer: None,
         closed_at: None,
         expires_at: None,

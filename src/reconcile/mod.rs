@@ -5,6 +5,7 @@
 //! of their conversation and give it back. A position in the stream is saved only when everything
 //! before it has been dealt with.
 
+mod answers;
 mod bell;
 mod call;
 mod choose;
@@ -18,6 +19,7 @@ mod target;
 mod timer;
 mod watermark;
 
+pub use answers::{End, end_answers};
 pub use bell::{Bell, Listener};
 pub use call::Call;
 pub use choose::NotChosen;

@@ -69,6 +69,25 @@ impl Answer {
     }
 }
 
+/// More of a reason than this is not passed on, in characters.
+const REASON: usize = 1000;
+
+/// What the target is told after the user's message: who hands over, and why.
+#[must_use]
+pub fn note(from: Option<&str>, reason: Option<&str>) -> String {
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let from = from.map_or_else(String::new, |name| format!(" from {:?}", one_line(name)));
+    let reason = reason.map(one_line).filter(|reason| !reason.is_empty());
+    let reason = reason.map_or_else(String::new, |reason| {
+        let reason: String = reason.chars().take(REASON).collect();
+        format!(" The reason: {reason:?}.")
+    });
+    format!(
+        "\n\n(Not from the user: control of this conversation was transferred to you{from}.{reason} \
+         Process the user's original message above.)"
+    )
+}
+
 impl Switch {
     /// The agent that answers the message in which the switch was made, where that is not only the
     /// one that made it.
@@ -85,5 +104,25 @@ impl Switch {
     pub fn answer_message(&self) -> Option<&MessageId> {
         self.answered_by()?;
         self.answer.as_ref().map(|answer| &answer.message_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_is_told_who_hands_over_and_why() {
+        assert_eq!(
+            note(Some("Front desk"), Some("asks for\n an \"invoice\"")),
+            "\n\n(Not from the user: control of this conversation was transferred to you from \
+             \"Front desk\". The reason: \"asks for an \\\"invoice\\\"\". Process the user's \
+             original message above.)"
+        );
+        assert_eq!(
+            note(None, Some(" ")),
+            "\n\n(Not from the user: control of this conversation was transferred to you. Process \
+             the user's original message above.)"
+        );
     }
 }

@@ -12,7 +12,7 @@ use super::{
     record::Switch,
     store::Store,
 };
-use crate::librechat::{AgentId, ConversationId, MessageId};
+use crate::librechat::{AgentId, ConversationId, MessageId, join::Pair};
 
 impl Store {
     /// Claims a settled switch's answer, for one claimant among all tabs and instances. `None`:
@@ -119,6 +119,26 @@ impl Store {
             .await
     }
 
+    /// The conversation's switch that was made in this generation, or is answered by it.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn answered_in(
+        &self,
+        conversation: &ConversationId,
+        generation: i64,
+    ) -> Result<Option<Switch>> {
+        self.switches
+            .find_one(doc! {
+                "conversation_id": conversation, "answer.way": "splice",
+                "$or": [
+                    { "answer.predecessor": generation }, { "answer.generation": generation },
+                ],
+            })
+            .await
+    }
+
     /// The switch whose answer the client sends this message for.
     ///
     /// # Errors
@@ -148,6 +168,28 @@ impl Store {
             .await?
             .try_collect()
             .await
+    }
+
+    /// The switches made in an answer are shown in the response that it was joined to.
+    ///
+    /// # Errors
+    ///
+    /// What MongoDB answers.
+    pub async fn shown_in(&self, pair: &Pair, response: Option<ObjectId>) -> Result<()> {
+        let mut set = doc! { "shown_in": &pair.response };
+        if let Some(response) = response {
+            set.insert("response", response);
+        }
+        self.switches
+            .update_many(
+                doc! {
+                    "user": &pair.key.user, "conversation_id": &pair.key.conversation,
+                    "message_id": &pair.answer,
+                },
+                doc! { "$set": set },
+            )
+            .await
+            .map(|_| ())
     }
 
     /// The calls that a response was found to hold count as seen in the one that it was joined to.

@@ -121,6 +121,9 @@ pub struct Switch {
     /// given to the target.
     #[serde(default)]
     pub corrected: i64,
+    /// The response that R was joined to, where R was a target's answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown_in: Option<MessageId>,
     /// How the target answers the message in which it was switched to, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<Answer>,

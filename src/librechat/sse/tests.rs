@@ -122,3 +122,30 @@ proptest! {
         prop_assert_eq!(events(&pieces), events(&frame(&[text.as_bytes()])));
     }
 }
+
+#[test]
+fn frames_are_whole_events_however_they_are_cut() {
+    let wire =
+        "event: message\ndata: {\"a\":1}\n\n: still there\n\nevent: error\ndata: {}\n\ndata: half";
+    for size in 1..wire.len() {
+        let mut frames = Frames::default();
+        let events: Vec<Event> = wire
+            .as_bytes()
+            .chunks(size)
+            .flat_map(|chunk| frames.push(&Bytes::copy_from_slice(chunk)))
+            .collect();
+        let data: Vec<_> = events
+            .iter()
+            .map(|event| (event.name(), event.data()))
+            .collect();
+        assert_eq!(
+            data,
+            [
+                (Some("message"), br#"{"a":1}"#.to_vec()),
+                (None, Vec::new()),
+                (Some("error"), b"{}".to_vec()),
+            ],
+            "{size}"
+        );
+    }
+}

@@ -110,6 +110,7 @@ export class Switches {
         return part;
       })),
       ...fact('Conversation', h('code', {}, known.conversation), only('conversation', known.conversation, 'this one’s')),
+      ...(known.answer ? fact('Messages', h('code', {}, known.answer.response ?? ''), h('code', {}, known.answer.message)) : []),
       ...fact('User', h('code', {}, known.user), only('user', known.user, 'this user’s')));
   }
 }
@@ -135,6 +136,7 @@ function timeline(known) {
     timed.push([putBack, step('put-back', 'Put back', putBack, null)]);
   }
   if (known.told) timed.push([known.told, step('told', 'Told', known.told, 'A client was told of the new agent.')]);
+  if (known.answer?.began) timed.push([known.answer.began, step('answer', ...answer(known, to))]);
   steps.push(...timed.sort(([a], [b]) => a - b).map(([, made]) => made));
   const untold = known.repairs - known.overwrites.length;
   if (untold > 0) steps.push(step('put-back', `${plural(untold, 'more overwrite was', 'more overwrites were')} put back`, null, null));
@@ -144,6 +146,22 @@ function timeline(known) {
   if (known.status === 'open') steps.push(step('open', 'Open', null, 'Guarded until its turn has ended.'));
   else steps.push(step(`closed is-${known.status}`, OUTCOMES[known.status], known.closed, known.detail ? foreign(known.detail) : null));
   return h('ol', { class: 'timeline', 'aria-label': 'What happened' }, ...steps);
+}
+
+const ANSWERS = {
+  splice: {
+    claimed: 'is being asked the same message.', begun: 'is answering the same message.',
+    done: 'answered the same message, in the same response.', failed: 'was to answer the same message.',
+  },
+  resend: {
+    claimed: 'is to get the same message once more from the client.', done: 'got the same message once more from the client.',
+  },
+};
+
+/** The step that says how the new agent answers the message in which the switch was made. */
+function answer({ answer: { way, stage, began, detail } }, to) {
+  const words = ANSWERS[way]?.[stage] ?? stage;
+  return ['Same message', began, [to.cloneNode(true), ` ${words}`, detail ? foreign(` ${detail}`) : '']];
 }
 
 /** What to say where there is nothing to show. */

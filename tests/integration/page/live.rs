@@ -1,6 +1,7 @@
 //! What is told there, as it happens.
 
 use baton::switch::record::Status;
+use mongodb::bson::{DateTime, doc};
 use serde_json::Value;
 
 use super::Scene;
@@ -53,6 +54,27 @@ async fn a_switch_shows_as_it_happens() {
     assert_eq!(overview["flows"][0]["from"]["id"], s.a.id);
     assert_eq!(overview["flows"][0]["switches"], 1);
     assert_eq!(overview["open"], 0);
+}
+
+#[tokio::test]
+async fn it_says_who_answered_the_message_in_which_the_switch_was_made() {
+    let s = Scene::new().await;
+    let turn = s.settled(&s.b).await;
+    let answer = doc! {
+        "way": "splice", "stage": "begun", "by": &s.b.id, "message_id": "x",
+        "claimed_at": DateTime::now(),
+    };
+    let record = doc! { "message_id": &turn.response };
+    let set = doc! { "$set": { "answer": answer } };
+    s.db.switches().update_one(record, set).await.unwrap();
+    let mut events = s.events(&s.cookie().await, "").await;
+    let page = events.until("switches", |_| true).await;
+    let answer = &page["switches"][0]["answer"];
+    assert_eq!(answer["way"], "splice");
+    assert_eq!(answer["stage"], "begun");
+    assert_eq!(answer["response"], turn.response.as_str());
+    assert_eq!(answer["message"], "x");
+    assert!(answer["began"].is_i64(), "{page}");
 }
 
 #[tokio::test]

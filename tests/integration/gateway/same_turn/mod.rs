@@ -1,6 +1,9 @@
 //! The target of a switch answers the message in which it was switched to.
 
+mod crashes;
 mod resend;
+mod splice;
+mod stage;
 
 use std::fs;
 use std::path::Path;
@@ -69,6 +72,14 @@ impl Recording {
 /// An event as LibreChat writes it.
 fn event(data: &Value) -> String {
     format!("event: message\ndata: {data}\n\n")
+}
+
+/// The data of all events of a stream.
+fn data(stream: &str) -> Vec<Value> {
+    let events = stream.split("\n\n").filter(|event| !event.is_empty());
+    events
+        .map(|event| serde_json::from_str(event.split_once("data: ").unwrap().1).unwrap())
+        .collect()
 }
 
 /// The data of the last event of a stream.
