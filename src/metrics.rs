@@ -108,6 +108,8 @@ pub enum Passage {
     FinalUnsettled,
     /// A lost final was made anew.
     FinalMadeAnew,
+    /// The answer to Stop was held until the client had taken the last event in, or long enough.
+    StopHeld,
     /// A turn of a tab that cannot know of the switch was given to the target.
     TurnCorrected,
     /// A turn passed as it was, since nobody knows whose it is.
@@ -235,6 +237,7 @@ impl Metrics {
             Passage::FinalNamedEarly => "final_named_early",
             Passage::FinalUnsettled => "final_unsettled",
             Passage::FinalMadeAnew => "final_made_anew",
+            Passage::StopHeld => "stop_held",
             Passage::TurnCorrected => "turn_corrected",
             Passage::TurnOfNobody => "turn_of_nobody",
             Passage::AnswerResent => "answer_resent",

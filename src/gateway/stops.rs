@@ -20,6 +20,7 @@ use super::ledger::within;
 use super::take::{Taken, take};
 use crate::librechat::ConversationId;
 use crate::librechat::chat::aborted;
+use crate::metrics::Passage;
 use crate::switch::record::{Status, Switch};
 
 /// Bodies of this request are a few ids.
@@ -105,6 +106,7 @@ impl Gateway {
                 .is_ok();
         };
         let Some(switch) = switch else { return };
+        self.metrics.passed(Passage::StopHeld);
         if !answered {
             answered = timeout_at(now + PATIENCE, status.notified()).await.is_ok();
         }

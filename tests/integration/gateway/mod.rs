@@ -1,11 +1,13 @@
 //! Baton in front of a stand-in for LibreChat, whose data layer is LibreChat's own.
 
 mod finals;
+mod instances;
 mod lost;
 mod nginx;
 mod posts;
 mod proxy;
 mod same_turn;
+mod specs;
 mod stops;
 mod streams;
 
@@ -66,17 +68,7 @@ impl Scene {
         let a = librechat.agent(&user, "A").await;
         let b = librechat.agent(&user, "B").await;
         let c = librechat.agent(&user, "C").await;
-        let (url, ops) = (upstream.url(), free_address().to_string());
-        let settings = [
-            ("JWT_SECRET", JWT_SECRET),
-            ("BATON__SWITCH__SERVERS", "switcher"),
-            ("BATON__GATEWAY__ENABLED", "true"),
-            ("BATON__LIBRECHAT__URL", &url),
-            ("BATON__OPS__LISTEN", &ops),
-            ("BATON__METRICS__TOKEN", METRICS),
-        ];
-        let settings: Vec<_> = settings.iter().chain(more).copied().collect();
-        let baton = Baton::start_with(&db, &settings).await;
+        let baton = instance(&db, upstream, more).await;
         Self {
             token: librechat.token(&user).await,
             db,
@@ -88,6 +80,11 @@ impl Scene {
             baton,
             client: Client::builder(TokioExecutor::new()).build_http(),
         }
+    }
+
+    /// One more Baton.
+    async fn instance(&self, upstream: &Upstream, more: &[(&str, &str)]) -> Baton {
+        instance(&self.db, upstream, more).await
     }
 
     fn url(&self, path: &str) -> String {
@@ -163,6 +160,20 @@ impl Scene {
         })
         .await
     }
+}
+
+async fn instance(db: &TestDb, upstream: &Upstream, more: &[(&str, &str)]) -> Baton {
+    let (url, ops) = (upstream.url(), free_address().to_string());
+    let settings = [
+        ("JWT_SECRET", JWT_SECRET),
+        ("BATON__SWITCH__SERVERS", "switcher"),
+        ("BATON__GATEWAY__ENABLED", "true"),
+        ("BATON__LIBRECHAT__URL", &url),
+        ("BATON__OPS__LISTEN", &ops),
+        ("BATON__METRICS__TOKEN", METRICS),
+    ];
+    let settings: Vec<_> = settings.iter().chain(more).copied().collect();
+    Baton::start_with(db, &settings).await
 }
 
 fn switch_to(agent: &Agent, turn: &Turn) -> [Bson; 1] {

@@ -55,11 +55,14 @@ async fn a_tab_that_was_never_told_is_given_to_the_target() {
         json!({}),
         json!({ "isRegenerate": true }),
         json!({ "addedConvo": { "agent_id": s.a.id } }),
+        json!({ "editedContent": { "index": 0, "type": "text", "text": "x" } }),
+        // A message that was queued while the turn ran (v0.8.8).
+        json!({ "recoverySteerId": "s", "expectedPredecessorCreatedAt": 17 }),
     ] {
         let body = body(&turn, &s.a, Some(&turn.response), &more);
         assert_eq!(arrives(&upstream, &s, &body).await, s.b.id, "{more}");
     }
-    s.record(&turn, |record| record.corrected == 3).await;
+    s.record(&turn, |record| record.corrected == 5).await;
 }
 
 #[tokio::test]
@@ -141,9 +144,10 @@ async fn nobodys_turn_and_a_strangers_pass() {
 async fn steering_and_resuming_pass() {
     let (upstream, s) = scene().await;
     let turn = s.switched().await;
-    for path in ["/api/agents/chat/resume", "/api/agents/chat/steer"] {
+    for what in ["resume", "steer", "steer/cancel"] {
+        let path = format!("/api/agents/chat/{what}");
         let body = body(&turn, &s.a, Some(&turn.response), &json!({}));
-        s.post(path, &body).await;
+        s.post(&path, &body).await;
         let arrived: Value = serde_json::from_slice(&upstream.last().body).unwrap();
         assert_eq!(arrived, body, "{path}");
     }

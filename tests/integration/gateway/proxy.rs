@@ -1,7 +1,6 @@
 //! Everything goes on to LibreChat as it came, and comes back as LibreChat gives it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
 use axum::http::{Method, Request, Response, StatusCode};
@@ -112,13 +111,14 @@ async fn heads_ranges_redirects_and_refusals_come_back_as_they_are() {
 }
 
 #[tokio::test]
-async fn an_upload_streams_both_ways() {
+async fn an_upload_of_hundreds_of_megabytes_streams_both_ways() {
     let upstream =
         Upstream::serve(|request: Request<Body>| async { Response::new(request.into_body()) })
             .await;
     let s = Scene::before(&upstream).await;
+    let before = s.baton.memory("VmHWM");
     let chunk = Bytes::from(vec![7; 1 << 20]);
-    let chunks = stream::iter((0..64).map(move |_| Ok::<_, std::io::Error>(chunk.clone())));
+    let chunks = stream::iter((0..300).map(move |_| Ok::<_, std::io::Error>(chunk.clone())));
     let request = Request::post(s.url("/api/files")).body(Body::from_stream(chunks));
     let mut body = s
         .send(request.unwrap())
@@ -129,7 +129,9 @@ async fn an_upload_streams_both_ways() {
     while let Some(chunk) = body.next().await {
         length += chunk.unwrap().len();
     }
-    assert_eq!(length, 64 << 20);
+    assert_eq!(length, 300 << 20);
+    let grown = s.baton.memory("VmHWM") - before;
+    assert!(grown < 32 << 10, "{grown} kB");
 }
 
 #[tokio::test]
@@ -206,8 +208,6 @@ async fn where_librechat_is_away_or_silent_the_client_is_told() {
     let error: Value = serde_json::from_slice(&slow.body).unwrap();
     assert_eq!(error["success"], false);
     drop(silent);
-    let began = Instant::now();
     let away = s.get("/").await;
     assert_eq!(away.status, StatusCode::BAD_GATEWAY);
-    assert!(began.elapsed() < Duration::from_secs(1));
 }
