@@ -104,6 +104,8 @@ pub enum Passage {
     FinalNamed,
     /// A final names the target, which was not yet in force when patience ended.
     FinalNamedEarly,
+    /// A final passed as it was: what became of its call was not known when patience ended.
+    FinalUnsettled,
     /// A lost final was made anew.
     FinalMadeAnew,
     /// A turn of a tab that cannot know of the switch was given to the target.
@@ -231,6 +233,7 @@ impl Metrics {
         let what = match passage {
             Passage::FinalNamed => "final_named",
             Passage::FinalNamedEarly => "final_named_early",
+            Passage::FinalUnsettled => "final_unsettled",
             Passage::FinalMadeAnew => "final_made_anew",
             Passage::TurnCorrected => "turn_corrected",
             Passage::TurnOfNobody => "turn_of_nobody",

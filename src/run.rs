@@ -35,7 +35,7 @@ use crate::metrics::Metrics;
 use crate::mongo::{Failure, classify, connect, words};
 use crate::page;
 use crate::reconcile::{
-    Bell, Context, Handle, Reconciler, Requests, Undone, end_answers, requests,
+    Bell, Context, Handle, Learned, Reconciler, Requests, Undone, end_answers, requests,
 };
 use crate::switch::calls::Calls;
 use crate::switch::policy::AllowList;
@@ -276,7 +276,7 @@ async fn keep_switches(
         store: store.clone(),
         handle: handle.clone(),
     });
-    let context = Context {
+    let context = Arc::new(Context {
         conversations: Conversations::new(&librechat),
         messages: Messages::new(&librechat),
         access,
@@ -289,11 +289,12 @@ async fn keep_switches(
         calls: Calls::new(&state, switch.retention),
         guard: switch.guard,
         bell: Bell::default(),
+        learned: Learned::default(),
         health: health.clone(),
         metrics: metrics.clone(),
         abandon: abandon.clone(),
         deadline: None,
-    };
+    });
     let source = Source {
         database: stream_client.database(&settings.mongodb.database),
         messages: Messages::new(&librechat),
@@ -304,7 +305,6 @@ async fn keep_switches(
     };
     let (deliver, deliveries) = mpsc::channel(QUEUE);
     let feed = Feed::new(source, deliver, health, metrics);
-    let context = Arc::new(context);
     ledger.open(Arc::clone(&context));
     tools_slot.fill(mcp::Board {
         users: Users::new(&librechat),

@@ -160,23 +160,30 @@ pub(super) async fn standing(context: &Arc<Context>, said: &FinalEvent) -> Optio
         Instant::now() + PATIENCE,
     ));
     match timeout(PATIENCE, look).await {
-        Ok(Ok(standing)) => standing,
-        _ => known.borrow().clone(),
+        Ok(Ok(Some(Sight::InForce(standing)))) => Some(standing),
+        Ok(Ok(Some(Sight::Nothing))) => None,
+        _ => {
+            let standing = known.borrow().clone();
+            if standing.is_none() && said.calls > 0 {
+                context.metrics.passed(Passage::FinalUnsettled);
+            }
+            standing
+        }
     }
 }
 
+/// `None`: it could not be told within the patience; `best` is what is known.
 async fn look(
     context: Arc<Context>,
     said: FinalEvent,
     response: MessageId,
     best: watch::Sender<Option<Standing>>,
     until: Instant,
-) -> Option<Standing> {
+) -> Option<Sight> {
     let mut bell = context.bell.listen();
     while Instant::now() < until {
         match see(&context, &said, &response).await {
-            Ok(Sight::InForce(standing)) => return Some(standing),
-            Ok(Sight::Nothing) => return None,
+            Ok(told @ (Sight::InForce(_) | Sight::Nothing)) => return Some(told),
             Ok(Sight::Open(switch)) => {
                 best.send_replace(Some(Standing {
                     switch,
@@ -196,7 +203,7 @@ async fn look(
             () = sleep(LOOK) => {}
         }
     }
-    best.borrow().clone()
+    None
 }
 
 enum Sight {
@@ -215,6 +222,9 @@ async fn see(
     said: &FinalEvent,
     response: &MessageId,
 ) -> mongodb::error::Result<Sight> {
+    // Before the records are read: what was learned of is among them, or will never be.
+    let conversation = &said.conversation;
+    let is_learned = context.learned.knows(conversation, response, said.calls);
     let records = context
         .store
         .of_response(&said.conversation, said.user.as_ref(), response)
@@ -225,7 +235,8 @@ async fn see(
             .iter()
             .filter(|record| record.status == Status::Rejected)
             .count();
-        return Ok(if refused < said.calls && refused == records.len() {
+        let is_open = refused < said.calls && refused == records.len();
+        return Ok(if is_open && !is_learned {
             Sight::NotYet
         } else {
             Sight::Nothing

@@ -6,7 +6,7 @@
 //! `{conversationId}` alone. With `reconcile: true` it has no messages and says only that the
 //! client is to read them (v0.8.8).
 
-use mongodb::bson::serialize_to_raw_document_buf;
+use mongodb::bson::{RawDocumentBuf, serialize_to_raw_document_buf};
 
 use super::{
     AgentId, ConversationId, MessageId, SpecPatch, SwitchCall, ToolNames, UserId, json::Members,
@@ -27,7 +27,7 @@ pub struct FinalEvent {
     pub has_spec: bool,
     /// Whether the user stopped the turn.
     pub stopped: bool,
-    /// How many of R's calls say that they switched the agent.
+    /// How many of R's parts are switches, LibreChat's own handoffs included where they count.
     pub calls: usize,
 }
 
@@ -76,15 +76,14 @@ impl FinalEvent {
     }
 }
 
-/// Successful calls of trusted tools among the parts of the content.
 fn calls(response: &Members<'_>, tools: &ToolNames, conversation: &ConversationId) -> usize {
     let parts: Vec<serde_json::Value> = response.get("content").unwrap_or_default();
-    parts
+    let parts: Vec<RawDocumentBuf> = parts
         .iter()
         .filter(|part| part.is_object())
         .filter_map(|part| serialize_to_raw_document_buf(part).ok())
-        .filter(|part| SwitchCall::read(part, tools, conversation).is_ok())
-        .count()
+        .collect();
+    SwitchCall::all_in(&parts, tools, conversation).len()
 }
 
 #[cfg(test)]

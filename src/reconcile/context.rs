@@ -6,7 +6,7 @@ use mongodb::error::{Error, Result};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::bell::Bell;
+use super::{bell::Bell, learned::Learned};
 use crate::{
     aliases::Aliases,
     backoff::Backoff,
@@ -56,6 +56,8 @@ pub struct Context {
     pub guard: Duration,
     /// Rings when work on a conversation is done.
     pub bell: Bell,
+    /// Which responses were looked at.
+    pub learned: Learned,
     /// Where failures show.
     pub health: Health,
     /// Where the work is counted.

@@ -63,9 +63,24 @@ impl Context {
         not_before: Timestamp,
     ) -> Result<(), Undone> {
         let calls = SwitchCall::all_in(&response.calls, &self.tools, &response.key.conversation);
-        if calls.is_empty() || is_too_old(response.object_id, not_before) {
-            return Ok(());
-        }
+        let seen = calls.len();
+        let outcome = if calls.is_empty() || is_too_old(response.object_id, not_before) {
+            Ok(())
+        } else {
+            self.learn_of(open, response, calls).await
+        };
+        // Also where MongoDB refuses it: no record is going to come.
+        self.learned
+            .note(&response.key.conversation, &response.id, seen);
+        outcome
+    }
+
+    async fn learn_of(
+        &self,
+        open: &mut Option<Box<Open>>,
+        response: &Response,
+        calls: Vec<SwitchCall>,
+    ) -> Result<(), Undone> {
         let calls = self.bound(calls, response).await?;
         let Some(last) = calls.last() else {
             return Ok(());

@@ -150,6 +150,11 @@ impl Baton {
         self.address
     }
 
+    /// Where the probes and the numbers are.
+    pub fn ops(&self) -> SocketAddr {
+        self.ops
+    }
+
     /// Status and body of a GET; none while it does not answer.
     pub async fn get(&self, path: &str) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect(self.ops).await.ok()?;

@@ -10,6 +10,8 @@ use axum::http::{HeaderMap, Method, Response, Uri};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use super::wait::holds;
+
 /// A request as it arrived.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -83,6 +85,14 @@ impl Upstream {
     /// What came so far.
     pub fn seen(&self) -> Vec<Seen> {
         self.seen.lock().expect("no panic").clone()
+    }
+
+    /// Waits until something was asked for.
+    pub async fn asked(&self, path: &str) {
+        holds("LibreChat was asked", async || {
+            self.seen().iter().any(|seen| seen.uri.path() == path)
+        })
+        .await;
     }
 
     /// The last request.

@@ -13,7 +13,7 @@ use baton::librechat::{
     Change, ConversationChange, ConversationKey, Conversations, Messages, ToolNames,
 };
 use baton::metrics::Metrics;
-use baton::reconcile::{Bell, Context, Reconciler, Undone, requests};
+use baton::reconcile::{Bell, Context, Learned, Reconciler, Undone, requests};
 use baton::switch::calls::Calls;
 use baton::switch::policy::{AllowList, Brake};
 use baton::switch::record::{Status, Switch};
@@ -64,6 +64,7 @@ impl Desk {
             calls: Calls::new(&state, 24 * HOUR),
             guard,
             bell: Bell::default(),
+            learned: Learned::default(),
             health: health.clone(),
             metrics: Metrics::new(),
             abandon: CancellationToken::new(),

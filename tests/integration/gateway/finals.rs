@@ -7,12 +7,14 @@ use axum::body::{Body, Bytes};
 use axum::http::Request;
 use baton::switch::record::Status;
 use futures::{StreamExt, stream};
+use mongodb::bson::doc;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::same_turn::bson_as_json;
 use super::streams::{data, recorded};
 use super::{Scene, events_of, switch_to};
-use crate::harness::{Baton, Mongod, Upstream, free_address};
+use crate::harness::{Baton, Mongod, Upstream, free_address, parts};
 
 /// An upstream whose streams say what a test puts into it.
 async fn telling() -> (Upstream, Arc<Mutex<String>>) {
@@ -76,13 +78,67 @@ async fn the_last_event_waits_for_the_repair() {
     turn.start().await;
     let path = format!("/api/agents/chat/stream/{}", turn.conversation);
     let (answer, ()) = tokio::join!(s.get(&path), async {
-        // The response is saved a moment after the client has got all else.
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        upstream.asked(&path).await;
         turn.finish(&switch_to(&s.b, &turn)).await;
     });
     let text = answer.text();
     let last = text.rsplit("event: message\n").next().unwrap();
     assert_eq!(data(last)["conversation"]["agent_id"], s.b.id.as_str());
+}
+
+#[tokio::test]
+async fn the_last_event_waits_for_a_handoff_that_is_to_last() {
+    let (upstream, said) = telling().await;
+    let s = Scene::with(&upstream, &[("BATON__SWITCH__NATIVE_HANDOFFS", "true")]).await;
+    let turn = s.conversation().await.next(&s.a);
+    let events = recorded("v0.8.8-rc1", "e", &turn, &s.a, &s.b);
+    *said.lock().unwrap() = events.concat();
+    turn.save_user_message().await;
+    turn.start().await;
+    let path = format!("/api/agents/chat/stream/{}", turn.conversation);
+    let saving = async {
+        upstream.asked(&path).await;
+        let by_target = doc! { "type": "text", "text": "Here I am.", "agentId": &s.b.id };
+        let content = [parts::handoff(&s.a.id, &s.b.id), by_target.into()];
+        turn.finish(&content).await;
+    };
+    let (answer, ()) = tokio::join!(s.get(&path), saving);
+    let text = answer.text();
+    let last = text.rsplit("event: message\n").next().unwrap();
+    assert_eq!(data(last)["conversation"]["agent_id"], s.b.id.as_str());
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_copy_of_a_call() {
+    let (upstream, said) = telling().await;
+    let s = Scene::before(&upstream).await;
+    let turn = s.conversation().await.next(&s.a);
+    let call = switch_to(&s.b, &turn);
+    turn.save_user_message().await;
+    turn.start().await;
+    turn.finish(&call).await;
+    s.record(&turn, |record| record.status == Status::Settled)
+        .await;
+    // The answer is edited and gone on with: a new one holds the call once more.
+    let edited = turn.regenerated(&s.a);
+    edited.finish(&call).await;
+    let mut last = data(
+        recorded("v0.8.8-rc1", "c", &edited, &s.a, &s.b)
+            .last()
+            .unwrap(),
+    );
+    let copied = bson_as_json(&call[0]);
+    last["responseMessage"]["content"] = json!([copied]);
+    let event = format!("event: message\ndata: {last}\n\n");
+    *said.lock().unwrap() = event.clone();
+    let path = format!("/api/agents/chat/stream/{}", turn.conversation);
+    assert_eq!(s.get(&path).await.text(), event);
+    assert_eq!(s.passed("final_unsettled").await, 0);
+    // A call of which nobody has learned is waited for.
+    last["responseMessage"]["messageId"] = json!("unknown");
+    *said.lock().unwrap() = format!("event: message\ndata: {last}\n\n");
+    s.get(&path).await;
+    assert_eq!(s.passed("final_unsettled").await, 1);
 }
 
 #[tokio::test]

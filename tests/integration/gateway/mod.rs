@@ -23,6 +23,9 @@ use crate::harness::{
     free_address, parts,
 };
 
+/// Opens the numbers.
+const METRICS: &str = "a token for the numbers";
+
 /// A user with agents A, B and C, and Baton in front of an upstream.
 struct Scene {
     db: TestDb,
@@ -70,6 +73,7 @@ impl Scene {
             ("BATON__GATEWAY__ENABLED", "true"),
             ("BATON__LIBRECHAT__URL", &url),
             ("BATON__OPS__LISTEN", &ops),
+            ("BATON__METRICS__TOKEN", METRICS),
         ];
         let settings: Vec<_> = settings.iter().chain(more).copied().collect();
         let baton = Baton::start_with(&db, &settings).await;
@@ -115,6 +119,16 @@ impl Scene {
             .body(Body::from(body.to_string()))
             .unwrap();
         self.ask(request).await
+    }
+
+    /// How often the gateway did this.
+    async fn passed(&self, what: &str) -> u64 {
+        let request = crate::harness::Request::new("GET", "/metrics").token(METRICS);
+        let answer = request.send(self.baton.ops()).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let name = format!("baton_gateway_total{{what=\"{what}\"}} ");
+        let count = |line: &str| Some(line.strip_prefix(&name)?.parse().unwrap());
+        answer.text.lines().find_map(count).unwrap_or(0)
     }
 
     async fn conversation(&self) -> Turn {

@@ -24,9 +24,12 @@ pub fn recorded(version: &str, scene: &str, turn: &Turn, a: &Agent, b: &Agent) -
     let from = said("/responseMessage/model");
     let to = data
         .iter()
-        .find_map(|data| data.split("\\\"agent_id\\\":\\\"").nth(1))
+        .find_map(|data| {
+            let mut named = ["\\\"agent_id\\\":\\\"", "\"lc_transfer_to_"].into_iter();
+            named.find_map(|before| data.split(before).nth(1))
+        })
         .map_or(from.clone(), |rest| {
-            rest.split('\\').next().unwrap().to_owned()
+            rest.split(['\\', '"']).next().unwrap().to_owned()
         });
     let today = [
         (said("/conversation/conversationId"), &turn.conversation),

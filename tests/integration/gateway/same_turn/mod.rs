@@ -5,6 +5,8 @@ mod resend;
 mod splice;
 mod stage;
 
+pub use self::stage::bson_as_json;
+
 use std::fs;
 use std::path::Path;
 

@@ -430,7 +430,7 @@ fn as_client(document: &Document) -> Value {
 }
 
 /// As LibreChat's JSON has it: dates are texts.
-fn bson_as_json(value: &Bson) -> Value {
+pub fn bson_as_json(value: &Bson) -> Value {
     match value {
         Bson::DateTime(at) => json!(at.try_to_rfc3339_string().unwrap()),
         Bson::ObjectId(id) => json!(id.to_hex()),
