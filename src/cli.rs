@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::check::Probe;
+
 /// Makes agent handoffs in LibreChat permanent.
 #[derive(Debug, Parser)]
 #[command(
@@ -64,13 +66,39 @@ pub enum Command {
     #[command(
         long_about = "Say what is wrong with this deployment, and how to mend it: MongoDB, \
         its replica set and its rights, LibreChat's collections, the clock. Each line begins with \
-        ok, warn or FAIL; the exit code is 1 where one begins with FAIL."
+        ok, warn or FAIL; the exit code is 1 where one begins with FAIL.\n\n\
+        With --live or --ready instead: ask the `baton run` of this configuration, on this \
+        machine, how it is, as a container's health check does."
     )]
-    Check,
+    Check(Check),
     /// List the switches on record, newest first.
     Switches(Switches),
     /// Print a configuration file with every key, its default and what it means.
     Config,
+}
+
+/// What to check.
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+pub struct Check {
+    /// Only whether the running process works (/livez): else a restart would help.
+    #[arg(long)]
+    pub live: bool,
+    /// Only whether it also follows MongoDB and can write its records (/readyz).
+    #[arg(long)]
+    pub ready: bool,
+}
+
+impl Check {
+    /// What to ask the running process, if that is what to do.
+    #[must_use]
+    pub fn probe(&self) -> Option<Probe> {
+        match self {
+            Self { live: true, .. } => Some(Probe::Live),
+            Self { ready: true, .. } => Some(Probe::Ready),
+            Self { .. } => None,
+        }
+    }
 }
 
 /// Which switches to list.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use baton::check::{Report, check};
+use baton::check::{Probe, Report, check, running};
 use baton::cli::{Cli, Command, REFERENCE};
 use baton::config::Settings;
 use baton::lifecycle::Lifecycle;
@@ -50,7 +50,7 @@ fn dispatch(command: &Command, settings: Settings) -> anyhow::Result<ExitCode> {
         .context("cannot start threads")?;
     let code = match command {
         Command::Run => start(&runtime, settings),
-        Command::Check => Ok(runtime.block_on(examine(&settings))),
+        Command::Check(what) => Ok(runtime.block_on(examine(&settings, what.probe()))),
         Command::Switches(which) => runtime
             .block_on(list(&settings, which, columns(), io::stdout().lock()))
             .map(|()| ExitCode::SUCCESS)
@@ -77,9 +77,12 @@ fn columns() -> Option<usize> {
     Some(width.0.into())
 }
 
-async fn examine(settings: &Settings) -> ExitCode {
+async fn examine(settings: &Settings, probe: Option<Probe>) -> ExitCode {
     let mut report = Report::new(io::stdout());
-    check(settings, &mut report).await;
+    match probe {
+        Some(probe) => running(settings, probe, &mut report).await,
+        None => check(settings, &mut report).await,
+    }
     if report.failed() {
         ExitCode::FAILURE
     } else {

@@ -11,6 +11,7 @@ mod reach;
 mod reason;
 mod report;
 mod rights;
+mod running;
 mod server;
 mod state;
 mod tools;
@@ -19,6 +20,7 @@ mod trust;
 
 pub use collections::{Lacking, lacking};
 pub use report::Report;
+pub use running::{Probe, running};
 
 use std::path::Path;
 

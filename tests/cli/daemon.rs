@@ -12,24 +12,24 @@ use tempfile::TempDir;
 /// Long enough for any machine: a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Nothing listens there.
+pub(crate) const URI: &str = "mongodb://127.0.0.1:9/LibreChat?replicaSet=rs0";
+
 /// A daemon whose log is read line by line.
-struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
     log: BufReader<ChildStderr>,
     _folder: TempDir,
 }
 
 impl Daemon {
-    fn start(variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(variables: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_baton"))
             .arg("run")
             .current_dir(folder.path())
             .env_clear()
-            .env(
-                "MONGO_URI",
-                "mongodb://127.0.0.1:9/LibreChat?replicaSet=rs0",
-            )
+            .env("MONGO_URI", URI)
             .env("BATON__HTTP__LISTEN", "127.0.0.1:0")
             .env("BATON__LOG__FORMAT", "json")
             .envs(variables.iter().copied())
@@ -58,7 +58,7 @@ impl Daemon {
         }
     }
 
-    fn address(&mut self, name: &str) -> String {
+    pub(crate) fn address(&mut self, name: &str) -> String {
         let line = self.wait_for(&format!("{name} listens"));
         line["address"].as_str().unwrap().to_owned()
     }

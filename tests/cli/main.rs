@@ -5,4 +5,5 @@
 )]
 
 mod daemon;
+mod health;
 mod words;

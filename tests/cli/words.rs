@@ -3,11 +3,10 @@
 use std::net::TcpListener;
 use std::process::{Command, Output};
 
-/// Nothing listens there.
-const URI: &str = "mongodb://127.0.0.1:9/LibreChat?replicaSet=rs0";
+use crate::daemon::URI;
 
 /// Runs `baton` in an empty folder and environment.
-fn baton(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+pub(crate) fn baton(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     Command::new(env!("CARGO_BIN_EXE_baton"))
         .args(arguments)
@@ -18,7 +17,7 @@ fn baton(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
         .unwrap()
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
